@@ -1,18 +1,30 @@
-"""Two checkpoints of one shape: which heads changed, and tabs with further questions."""
+"""Which heads changed from one checkpoint to another, and tabs with further questions."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import streamlit as st
+from jaxtyping import Bool
 
 from attention_sieve.core.comparison.tables import role_change_table, transition_table
-from attention_sieve.core.comparison.transitions import changes_per_layer, role_changes, transitions
+from attention_sieve.core.comparison.transitions import (
+    changes_per_layer,
+    depths,
+    role_changes,
+    shares_per_layer,
+    transitions,
+)
 from attention_sieve.core.roles.roles import role_title
+from attention_sieve.core.roles.uncertainty.stability import CERTAIN, resamples, stability
 from attention_sieve.dashboard import controls
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.comparison.changes import roles_gained_and_lost
+from attention_sieve.dashboard.figures.comparison.checkpoints import role_small_multiples
+from attention_sieve.dashboard.figures.comparison.depths import overall_shares, roles_by_depth
+from attention_sieve.dashboard.figures.comparison.score_changes import score_change_scatter
 from attention_sieve.dashboard.figures.comparison.shifts import divergence_by_layer, shift_by_layer
+from attention_sieve.dashboard.figures.comparison.steps import roles_over_steps, shift_over_steps
 from attention_sieve.dashboard.files.commands import without_command
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.views import frame
@@ -21,8 +33,6 @@ from attention_sieve.dashboard.views.comparison import wording
 from attention_sieve.dashboard.views.comparison.differences import FINER, differences, divergence, grids, which_heads
 from attention_sieve.dashboard.views.comparison.flow import flow
 from attention_sieve.dashboard.views.comparison.numbers import CheckpointFocus, divergence_of_heads, shift
-from attention_sieve.dashboard.views.comparison.runs import over_checkpoints
-from attention_sieve.dashboard.views.comparison.sureness import how_sure
 from attention_sieve.dashboard.views.descriptions.sentences import with_sentences
 from attention_sieve.dashboard.views.layout import halves
 from attention_sieve.dashboard.views.pickers import from_list, some_of, toggle
@@ -36,7 +46,7 @@ def changes(focus: CheckpointFocus, steps: Sequence[int] | None) -> None:
 
     Args:
         focus: the selected checkpoint among the others.
-        steps: as in `over_checkpoints`.
+        steps: of the reference and the others, if all are of one training run; None for other checkpoints.
     """
     st.subheader(wording.CHANGES)
     if focus.choice.corpus == controls.TYPED and focus.choice.criterion.method == "test":
@@ -49,12 +59,12 @@ def changes(focus: CheckpointFocus, steps: Sequence[int] | None) -> None:
         wording.LAYERS: lambda: _per_layer(focus, role),
         wording.DIVERGENCE: lambda: _divergence(focus),
         wording.TRANSITIONS: lambda: _transitions(focus),
-        wording.SURE: lambda: how_sure(focus),
+        wording.SURE: lambda: _how_sure(focus),
         wording.TABLE: lambda: _table(focus),
     }
     if len(focus.pairs) > 1:
         over = wording.OVER_CHECKPOINTS if steps is None else wording.OVER_STEPS
-        views = {over: lambda: over_checkpoints(focus, steps, role), **views}
+        views = {over: lambda: _over_checkpoints(focus, steps, role), **views}
     frame.tabs("compare details", views)
 
 
@@ -78,6 +88,24 @@ def _with_scores(focus: CheckpointFocus) -> list[str]:
     means = np.stack([tests.mean for tests in focus.pair.tests])
     roles = (*focus.coarse, *focus.fine)
     return [role for role in roles if role == focus.role or np.isfinite(means[:, focus.pair.roles.index(role)]).any()]
+
+
+def _over_checkpoints(focus: CheckpointFocus, steps: Sequence[int] | None, role: str) -> None:
+    names = [focus.names[0], *(pair.name for pair in focus.pairs)]
+    indices = [focus.pair.roles.index(role) for role in focus.coarse]
+    reference = focus.pairs[0].tests[0]
+    holds = np.stack([tests.holds[indices] for tests in (reference, *(pair.tests[1] for pair in focus.pairs))])
+    marked = 1 + list(focus.pairs).index(focus.pair)
+    left, right = halves()
+    facts = without_command(focus.facts)
+    with left:
+        counts = holds.sum(axis=(2, 3))
+        chart("roles over checkpoints", roles_over_steps(names, steps, counts, focus.coarse, marked), facts)
+    shifts = np.array([0.0, *(shift(pair, focus.choice, role).overall for pair in focus.pairs)])
+    with right:
+        figure = shift_over_steps(names, steps, shifts, role, marked, focus.choice.scale)
+        chart("shift over checkpoints", figure, facts)
+    chart("roles of each checkpoint", role_small_multiples(names, holds, focus.coarse), facts)
 
 
 def _per_layer(focus: CheckpointFocus, role: str) -> None:
@@ -118,6 +146,49 @@ def _transitions(focus: CheckpointFocus) -> None:
     table_downloads("role changes", counts, focus.facts)
 
 
+def _how_sure(focus: CheckpointFocus) -> None:
+    st.markdown("\n".join(f"- {sentence}" for sentence in _certainty(focus)))
+    figure = score_change_scatter(focus.compared.tests, focus.coarse, focus.choice.scale)
+    chart("all scores", figure, focus.facts)
+
+
+def _certainty(focus: CheckpointFocus) -> Iterator[str]:
+    pair, criterion, scale = focus.pair, focus.choice.criterion, focus.choice.scale
+    tests, indices = focus.compared.tests, [focus.pair.roles.index(role) for role in focus.coarse]
+    effects = np.abs(tests.effect[indices])
+    effects = effects[~np.isnan(effects)]
+    yield wording.n_differ(
+        int(tests.differs[indices].sum()),
+        int((tests.texts[indices] >= 2).sum()),
+        criterion.alpha,
+        focus.choice.correction,
+        float(np.median(effects)) if effects.size else None,
+        scale,
+    )
+    (holds_a, holds_b), changed = focus.compared.holds, focus.compared.changed
+    moved = (holds_a != holds_b)[indices]
+    in_both = (_is_stable(focus, 0) & _is_stable(focus, 1))[indices]
+    yield wording.n_stable(int((changed & (in_both | ~moved).all(axis=0)).sum()), int(changed.sum()), pair.n_texts)
+    for role in (*focus.coarse, *(role for role in ("delimiter:sep",) if role in focus.fine)):
+        role_shift = shift(pair, focus.choice, role)
+        yield wording.shift(role, role_shift.overall, role_shift.p, role_shift.texts)
+    divergence = divergence_of_heads(pair)
+    if divergence is not None and divergence.max() > 0:
+        per_layer = divergence.mean(axis=1)
+        yield wording.moved(float(divergence.mean()), int(per_layer.argmax()))
+
+
+def _is_stable(focus: CheckpointFocus, side: int) -> Bool[np.ndarray, "role layer head"]:
+    """Whether each label of one checkpoint stays the same in nearly all resamples of the texts."""
+    pair = focus.pair
+    scores = pair.scored.sides[side]
+    return controls.memory().get_or_put(
+        "stable in a comparison",
+        (pair.scored.key, side, focus.choice.criterion),
+        lambda: stability(pair.tests[side], resamples(scores.scores, scores.uniform)) >= CERTAIN,
+    )
+
+
 def _table(focus: CheckpointFocus) -> None:
     table = focus.compared.table
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -133,3 +204,18 @@ def _table(focus: CheckpointFocus) -> None:
     for sentences, letter in zip(focus.sentences, "ab"):
         table = with_sentences(table, sentences, f"mostly_{letter}")
     table_downloads("differences", table, focus.facts)
+
+
+def unlike_shapes(focus: CheckpointFocus) -> None:
+    """What can be compared if the number of layers or heads differs, and why not more."""
+    tests_a, tests_b = focus.pair.tests
+    st.info(wording.other_shape(tests_a.mean.shape[1:], tests_b.mean.shape[1:]))
+    indices = [focus.pair.roles.index(role) for role in focus.coarse]
+    holds = [tests.holds[indices] for tests in focus.pair.tests]
+    st.markdown(wording.DEPTH)
+    shares = [shares_per_layer(side) for side in holds]
+    by_depth = roles_by_depth(focus.names, shares, [depths(side.shape[1]) for side in holds], focus.coarse)
+    chart("roles by depth", by_depth, focus.facts)
+    overall = np.stack([side.mean(axis=(1, 2)) for side in holds])
+    n_heads = [side[0].size for side in holds]
+    chart("overall shares", overall_shares(focus.names, overall, n_heads, focus.coarse), focus.facts)

@@ -27,7 +27,7 @@ from attention_sieve.dashboard.offers.results import offered, open_offered
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.comparison import wording as compare_wording
-from attention_sieve.dashboard.views.comparison.sentence import what_changed
+from attention_sieve.dashboard.views.comparison.summary import what_changed
 from attention_sieve.dashboard.views.layout import halves
 from attention_sieve.dashboard.views.maps import head_selection, show_head_map, show_role_grid
 from attention_sieve.dashboard.views.pickers import from_list

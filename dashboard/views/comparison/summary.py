@@ -1,19 +1,91 @@
 """Summary at the top of the page: one sentence, the numbers behind it, and the head that is shown."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
 import numpy as np
 import streamlit as st
 
 from attention_sieve.core.attention.settings import head_name
-from attention_sieve.core.comparison.transitions import role_changes
+from attention_sieve.core.comparison.transitions import RoleChange, role_changes
+from attention_sieve.core.roles.roles import role_named
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.figure import counted
 from attention_sieve.dashboard.views.comparison import wording
 from attention_sieve.dashboard.views.comparison.numbers import CheckpointFocus, n_other_tokens
-from attention_sieve.dashboard.views.comparison.sentence import what_changed
+
+FEW: Final = 3
+"""Up to this number of heads, their layers are not named."""
+
+
+@dataclass(frozen=True)
+class _Move:
+    """Heads that gain, or that lose, one role."""
+
+    role: str
+    n_heads: int
+    n_before: int | None
+    """Number of heads that held it before; None for heads that gain it."""
+    layers: tuple[int, int, int] | None
+    """First and last layer of most of these heads, and their number there."""
+
+
+def what_changed(changes: Sequence[RoleChange], n_layers: int, training: str = "") -> str:
+    """Which roles heads gained and lost, most heads first.
+
+    Args:
+        changes: of some roles, from the reference to the compared checkpoint.
+        n_layers: of either checkpoint.
+        training: the training that led from the reference to the compared checkpoint; empty if unknown.
+    """
+    moves = [move for change in sorted(changes, key=lambda change: -change.changed) for move in _moves(change)]
+    if not moves and training:
+        return f"{training} changed no head’s role."
+    if not moves:
+        return "Every head has the same roles under (a) and (b)."
+    clauses = []
+    for index, move in enumerate(moves):
+        is_same_role = index > 0 and moves[index - 1].role == move.role
+        role = (
+            "it"
+            if is_same_role
+            else f"the {LOOKS[move.role].label} role (attention to {role_named(move.role).expects})"
+        )
+        clauses.append(_clause(move, role, bool(training), named=index == 0) + _in_layers(move, n_layers))
+    joined_clauses = clauses[0] if len(clauses) == 1 else f"{', '.join(clauses[:-1])} and {clauses[-1]}"
+    return f"{training} {joined_clauses}." if training else f"From (a) to (b), {joined_clauses}."
+
+
+def _moves(change: RoleChange) -> list[_Move]:
+    """Gains and losses of one role, the more frequent first."""
+    lost = _Move(change.role, change.lost, change.before, change.where_lost)
+    gained = _Move(change.role, change.gained, None, change.where_gained)
+    return sorted((move for move in (lost, gained) if move.n_heads), key=lambda move: -move.n_heads)
+
+
+def _clause(move: _Move, role: str, training: bool, *, named: bool) -> str:
+    """One clause: what heads do, or what training did to them; only the first number has its noun."""
+    total = move.n_heads if move.n_before is None else move.n_before
+    heads = counted(total, "head") if named else f"{total:,}"
+    number = heads if move.n_before is None else f"{move.n_heads:,} of {heads}"
+    if not training:
+        verb = "gain" if move.n_before is None else "lose"
+        return f"{number} {verb}{'s' if move.n_heads == 1 else ''} {role}"
+    return f"gave {role} to {number}" if move.n_before is None else f"took {role} from {number}"
+
+
+def _in_layers(move: _Move, n_layers: int) -> str:
+    """The layers of most of these heads, unless they are spread over all."""
+    if move.layers is None or move.n_heads <= FEW or move.layers[:2] == (0, n_layers - 1):
+        return ""
+    first, last, n_there = move.layers
+    named_layers = f"layer {first}" if first == last else f"layers {first}–{last}"
+    return f", {'all' if n_there == move.n_heads else 'mostly'} in {named_layers}"
 
 
 def what_changed_in_roles(focus: CheckpointFocus) -> str:
-    """One sentence on what changed."""
     of_roles = role_changes(*focus.compared.holds, focus.pair.roles)
     changes = [change for change in of_roles if change.role in focus.coarse]
     return what_changed(changes, len(focus.pair.tests[0].mean[0]), focus.training.sentence)

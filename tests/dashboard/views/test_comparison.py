@@ -23,7 +23,7 @@ from attention_sieve.dashboard.views.comparison.flow import HEAD as HEAD_OF
 from attention_sieve.dashboard.views.comparison.flow import TRANSITION, _take_mark
 from attention_sieve.dashboard.views.comparison.numbers import TrainingHistory
 from attention_sieve.dashboard.views.comparison.page import training_of
-from attention_sieve.dashboard.views.comparison.sentence import what_changed
+from attention_sieve.dashboard.views.comparison.summary import what_changed
 from attention_sieve.dashboard.views.text.typed import EXAMPLE_TYPED
 
 ROLE = "compare role"
