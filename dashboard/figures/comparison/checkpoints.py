@@ -88,7 +88,6 @@ class _Wall:
         return HEADING + self.row * self.n_roles
 
     def edges(self, checkpoint: Places, role: Places) -> Edges:
-        """Edges of a grid."""
         left = checkpoint % self.columns + ASIDE
         top = checkpoint // self.columns * self.band + HEADING + role * self.row + NUMBERS
         return {"left": left, "right": left + 1 - 2 * ASIDE, "top": top, "bottom": top + self.cell * self.n_layers}

@@ -50,8 +50,6 @@ NOTHING: Final = "There are no heads to draw."
 
 @dataclass(frozen=True)
 class _Bar:
-    """One set of roles on one side."""
-
     roles: frozenset[str]
     top: float
     height: float

@@ -38,7 +38,6 @@ def apart_at(
 
 
 def across(axis: Axis) -> "alt.X":
-    """Position of the field `at`."""
     if isinstance(axis, int):
         return steps_position("at", STEP_AXIS, axis)
     return alt.X(

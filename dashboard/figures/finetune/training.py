@@ -148,7 +148,6 @@ def _one_answer(kind: str, y: "alt.Y") -> "list[alt.Chart]":
 
 
 def _points(curve: "alt.Chart", name: str, color: str, shape: str) -> "alt.Chart":
-    """The points of a curve as marks with tooltips."""
     points = curve.mark_point(aria=False, filled=True, opacity=1, color=color, shape=shape, size=30)
     step = alt.Tooltip("step:N", title="step", format=",d")
     return points.encode(tooltip=[step, alt.Tooltip("value:N", title=name, format=".3~g")])

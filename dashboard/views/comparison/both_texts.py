@@ -131,7 +131,6 @@ def _aligned(
 
 
 def _predictions(inference: Inference, focus: CheckpointFocus, text: Text) -> list[str]:
-    """What each checkpoint predicts for the text, in a sentence."""
     with waiting() as report:
         predictions: list[Prediction | None] = [
             inference.on_screen(engine, predicted, text, all_heads_on(focus.choice, engine), report=report)

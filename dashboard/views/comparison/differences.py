@@ -8,6 +8,9 @@ import streamlit as st
 from jaxtyping import Float
 
 from attention_sieve.core.comparison.differences import PairedTests
+from attention_sieve.core.roles.hypotheses import HeadTests
+from attention_sieve.core.roles.measures import Scale
+from attention_sieve.core.similarity.distances import MOST
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.head_map import Detail, HeadMap, round_bound
@@ -19,7 +22,6 @@ from attention_sieve.dashboard.views.comparison.numbers import CheckpointFocus, 
 from attention_sieve.dashboard.views.layout import halves
 from attention_sieve.dashboard.views.maps import head_selection, show_head_map, show_role_grid
 
-MOST_DIVERGENCE: Final = float(np.log(2))
 FINER: Final = "compare finer"
 """Key of whether the finer roles are shown."""
 
@@ -30,8 +32,7 @@ def which_heads(focus: CheckpointFocus, role: str) -> None:
     with left:
         reference, compared = focus.names
         changes = replace(
-            _roles(focus, 1),
-            label=f"Roles gained, kept and lost by {compared} against {reference}",
+            _roles(focus, 1, f"Roles gained, kept and lost by {compared} against {reference}"),
             title="Roles gained, kept and lost",
             held_before=focus.pair.tests[0].holds,
             before=wording.against(reference),
@@ -44,12 +45,11 @@ def which_heads(focus: CheckpointFocus, role: str) -> None:
 
 
 def grids(focus: CheckpointFocus) -> None:
-    """Roles under each checkpoint."""
     for column, side, letter in zip(halves(), (0, 1), "ab"):
         with column:
             name, title = focus.names[side], f"({letter}) Roles of the heads"
             st.markdown(f"**({letter})** {plain(name)}")
-            grid = replace(_roles(focus, side), label=f"{title} of {name}", title=title)
+            grid = replace(_roles(focus, side, f"{title} of {name}"), title=title)
             _show(focus, grid, letter, file=f"grid {letter}")
 
 
@@ -57,25 +57,27 @@ def _shown_roles(focus: CheckpointFocus) -> tuple[str, ...]:
     return focus.fine if st.session_state.get(FINER) else focus.coarse
 
 
-def _roles(focus: CheckpointFocus, side: int) -> RoleGrid:
-    """A grid of the roles under one checkpoint."""
-    tests, criterion, scale = focus.pair.tests[side], focus.choice.criterion, focus.choice.scale
-    uniform, greatest = focus.pair.scored.sides[side].mean_references()
+def grid_by_test(tests: HeadTests, scale: Scale, shown: tuple[str, ...], label: str) -> RoleGrid:
+    tau = tests.settings.tau
     return RoleGrid(
-        label="",
+        label=label,
         roles=tests.roles,
         scores=tests.mean,
         holds=tests.holds,
-        tau=criterion.tau,
-        shown=_shown_roles(focus),
-        filled=shared_wording.filled_by_test(criterion.tau, scale),
+        tau=tau,
+        shown=shown,
+        filled=shared_wording.filled_by_test(tau, scale),
         scale=scale,
-        uniform=uniform,
-        greatest=greatest,
         p_values=tests.p_adjusted,
-        p_name=f"p ({focus.choice.correction})",
-        sentences=focus.sentences[side],
+        p_name=f"p ({tests.settings.correction})",
     )
+
+
+def _roles(focus: CheckpointFocus, side: int, label: str) -> RoleGrid:
+    grid = grid_by_test(focus.pair.tests[side], focus.choice.scale, _shown_roles(focus), label)
+    uniform, greatest = focus.pair.scored.sides[side].mean_references()
+    p_name, sentences = f"p ({focus.choice.correction})", focus.sentences[side]
+    return replace(grid, uniform=uniform, greatest=greatest, p_name=p_name, sentences=sentences)
 
 
 def _show(focus: CheckpointFocus, grid: RoleGrid, name: str, file: str) -> None:
@@ -83,14 +85,13 @@ def _show(focus: CheckpointFocus, grid: RoleGrid, name: str, file: str) -> None:
 
 
 def divergence(focus: CheckpointFocus) -> None:
-    """Divergence of the attention of each head between the two checkpoints."""
     moved = divergence_of_heads(focus.pair)
     if moved is None:
         st.info(wording.NO_DIVERGENCE)
         return
     st.markdown(wording.DIVERGENCE_NOTE)
     divergences = [values for pair in focus.pairs if (values := divergence_of_heads(pair)) is not None]
-    bound = min(round_bound(max(float(values.max()) for values in divergences)), MOST_DIVERGENCE)
+    bound = min(round_bound(max(float(values.max()) for values in divergences)), MOST)
     _map(focus, "divergence", moved, bound, wording.DIVERGENCE_TITLE)
 
 

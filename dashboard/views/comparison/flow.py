@@ -54,7 +54,6 @@ def _take_mark(marks: dict[str, tuple[Head, ...]], mark: Any) -> None:
 
 
 def _heads(focus: CheckpointFocus, heads: Sequence[Head]) -> None:
-    """A button for each head, and a link to Inspect for the chosen ones."""
     by_name = {head_name(*head): head for head in heads}
     pressed = [name for name, head in by_name.items() if head in focus.heads]
     st.session_state[HEAD] = pressed[-1] if pressed else None

@@ -51,11 +51,6 @@ class Scored:
     divergence: Float[np.ndarray, "text layer head"] | None
     """In nats; NaN for texts whose tokens differ, None if the checkpoints have different shapes."""
 
-    @property
-    def scores(self) -> tuple[Float[np.ndarray, "text role _ _"], Float[np.ndarray, "text role _ _"]]:
-        """Scores by text, role, layer and head, without their references."""
-        return self.sides[0].scores, self.sides[1].scores
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ComparedCheckpoint:
@@ -67,22 +62,18 @@ class ComparedCheckpoint:
 
     @property
     def tests(self) -> tuple[HeadTests, HeadTests]:
-        """Those of the roles under each."""
         return self.sides[0].tests, self.sides[1].tests
 
     @property
     def engines(self) -> tuple[Engine, Engine]:
-        """The reference, and the compared checkpoint."""
         return self.scored.engines
 
     @property
     def name(self) -> str:
-        """Name of the compared checkpoint."""
         return self.engines[1].files.name
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """Names along the role axis."""
         return self.tests[0].roles
 
     @property
@@ -92,7 +83,6 @@ class ComparedCheckpoint:
 
     @property
     def same_shape(self) -> bool:
-        """Whether both have the same number of layers and heads."""
         return self.tests[0].mean.shape == self.tests[1].mean.shape
 
 
@@ -205,9 +195,9 @@ def tested(comparison: Scored, choice: Choice) -> ComparedCheckpoint:
 
 
 def shift(pair: ComparedCheckpoint, choice: Choice, role: str) -> LayerShift:
-    """Change of the score of one role by layer."""
+    a, b = pair.scored.sides
     alpha, rounding = choice.criterion.alpha, ROUNDING[choice.dtype]
-    return layer_shift(*pair.scored.scores, pair.roles, role, alpha=alpha, rounding=rounding)
+    return layer_shift(a.scores, b.scores, pair.roles, role, alpha=alpha, rounding=rounding)
 
 
 def divergence_of_heads(pair: ComparedCheckpoint) -> Float[np.ndarray, "layer head"] | None:
@@ -220,7 +210,6 @@ def divergence_of_heads(pair: ComparedCheckpoint) -> Float[np.ndarray, "layer he
 
 
 def n_other_tokens(pair: ComparedCheckpoint) -> int:
-    """Number of texts whose tokens differ between both."""
     divergence = pair.scored.divergence
     return 0 if divergence is None else int(np.isnan(divergence).all(axis=(1, 2)).sum())
 
@@ -271,13 +260,11 @@ class CheckpointFocus:
 
     @property
     def names(self) -> tuple[str, str]:
-        """Names of the reference and the compared checkpoint."""
         reference, compared = self.pair.engines
         return reference.files.name, compared.files.name
 
     @property
     def facts(self) -> dict[str, str]:
-        """Provenance of the files of the page."""
         facts = comparison_facts(self.choice, self.pair.engines, self.pair.n_texts, self.pair.scored.n_tokens)
         return facts | {"command": self._commands}
 
@@ -297,7 +284,6 @@ class CheckpointFocus:
 
     @property
     def heads(self) -> list[Head]:
-        """The chosen heads, the same in every view."""
         n_layers, n_heads = self.pair.tests[0].mean.shape[1:]
         return chosen_heads(n_layers, n_heads, self.moved_most, anew=True)
 

@@ -52,7 +52,6 @@ REVIEW_TYPED: Final = write_typed([REVIEW])
 
 
 def show() -> None:
-    """Draw the page."""
     frame.page("Compare", wording.SEE, results.compare if is_chosen() else _compare, NOTES)
 
 
@@ -252,7 +251,6 @@ def _draw(
 
 
 def _selected_pair(pairs: Sequence[ComparedCheckpoint]) -> ComparedCheckpoint:
-    """The comparison selected with a slider, for example along a training run."""
     names = [pair.name for pair in pairs]
     if st.session_state.get("focus", names[-1]) not in names:
         st.session_state["focus"] = names[-1]
@@ -269,7 +267,6 @@ def _selected_pair(pairs: Sequence[ComparedCheckpoint]) -> ComparedCheckpoint:
 
 
 def training_of(name: str, reference: str, runs: Sequence[SavedRun]) -> TrainingHistory:
-    """The training that led from the reference to a checkpoint."""
     run_name, step = run_and_step(name)
     run = next((run for run in runs if run.name == run_name and run.progress.checkpoint == reference), None)
     if run is None:

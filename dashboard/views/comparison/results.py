@@ -27,6 +27,7 @@ from attention_sieve.dashboard.offers.results import offered, open_offered
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.comparison import wording as compare_wording
+from attention_sieve.dashboard.views.comparison.differences import grid_by_test
 from attention_sieve.dashboard.views.comparison.summary import what_changed
 from attention_sieve.dashboard.views.layout import halves
 from attention_sieve.dashboard.views.maps import head_selection, show_head_map, show_role_grid
@@ -40,7 +41,6 @@ FIELDS = ("texts", "mean_a", "mean_b", "difference", "low", "high", "t", "p", "p
 
 
 def compare() -> None:
-    """Draw the body of the page Compare."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         a = choosing.opened()
         if a is None:
@@ -93,7 +93,6 @@ def _other(a: Opened) -> Results | None:
 
 
 def _summary(a: Opened, tests: tuple[HeadTests, HeadTests], paired_tests: Differences | None) -> None:
-    """Say which roles heads gained and lost, then how many scores differ."""
     coarse, _ = shown_roles_of_all([side.mean for side in tests], tests[0].roles)
     holds_a, holds_b = (side.holds for side in tests)
     changes = [change for change in role_changes(holds_a, holds_b, tests[0].roles) if change.role in coarse]
@@ -123,19 +122,8 @@ def _how_to_pair(a: Opened, b: Opened) -> None:
 
 
 def _grid(opened: Opened, tests: HeadTests, roles: tuple[str, ...]) -> RoleGrid:
-    tau, scale = tests.settings.tau, opened.results.settings.scale
-    return RoleGrid(
-        label=f"Roles of the heads of {opened.results.checkpoint}",
-        roles=tests.roles,
-        scores=tests.mean,
-        holds=tests.holds,
-        tau=tau,
-        shown=roles,
-        filled=shared_wording.filled_by_test(tau, scale),
-        scale=scale,
-        p_values=tests.p_adjusted,
-        p_name=f"p ({tests.settings.correction})",
-    )
+    label = f"Roles of the heads of {opened.results.checkpoint}"
+    return grid_by_test(tests, opened.results.settings.scale, roles, label)
 
 
 def _most_changed(tests: tuple[HeadTests, HeadTests]) -> Head:
@@ -145,7 +133,6 @@ def _most_changed(tests: tuple[HeadTests, HeadTests]) -> Head:
 
 
 def _which_heads(a: Opened, b: Opened, tests: tuple[HeadTests, HeadTests], paired_tests: Differences | None) -> None:
-    """Roles gained, kept and lost next to a map of the score differences for one role."""
     coarse, _ = shown_roles_of_all([side.mean for side in tests], tests[0].roles)
     heads = a.heads(_most_changed(tests))
     left, right = halves()

@@ -12,13 +12,7 @@ from attention_sieve.dashboard.views.saving import ScoredTexts, attention_in, co
 
 
 def save_comparison(inference: Inference, focus: CheckpointFocus, text: Text | None) -> None:
-    """Offer two checkpoints of the same shape on the same texts.
-
-    Args:
-        inference: which looks at a text.
-        focus: the two.
-        text: whose attention is drawn; the first of the corpus that fits if there is none.
-    """
+    """Offer both checkpoints, of one shape; without a text, the first of the corpus that fits is drawn."""
     choice, pair = focus.choice, focus.pair
     scored = ScoredTexts(
         focus.texts, pair.scored.n_tokens, pair.scored.sides, tuple(focus.heads), policy() == "truncate"

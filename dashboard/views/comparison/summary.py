@@ -92,7 +92,6 @@ def what_changed_in_roles(focus: CheckpointFocus) -> str:
 
 
 def summary(focus: CheckpointFocus) -> None:
-    """One sentence on what changed, and notes needed to read it."""
     pair, choice = focus.pair, focus.choice
     (holds_a, holds_b), changed = focus.compared.holds, focus.compared.changed
     differs = focus.compared.tests.differs & (holds_a != holds_b)

@@ -137,7 +137,6 @@ def training(steps: int | None) -> str:
 
 
 def not_above_chance(result: AgainstChance) -> str:
-    """There is no evidence that the compared checkpoint learned its task."""
     value = "not defined" if result.value is None else f"{result.value:.3f}"
     measure = "accuracy" if result.is_share else "correlation"
     return (
@@ -164,7 +163,6 @@ def n_stable(n_stable: int, n_changed: int, n_texts: int) -> str:
 
 
 def head_shown(head: str, role: str, a: float, b: float, scale: Scale, *, is_most: bool) -> str:
-    """How the score of the role that moved most differs for the head that is shown."""
     of_role = f"**{head}**: its {role} {WORDS[scale].noun}"
     if is_most:
         return f"{of_role} changed most, from {a:.2f} under a to {b:.2f} under b."
@@ -190,7 +188,6 @@ def predicted(
 
 
 def n_differ(n_differ: int, n_tested: int, alpha: float, correction: str, effect: float | None, scale: Scale) -> str:
-    """How many scores differ significantly, and by how much."""
     size = "" if effect is None else f", with a median effect of {effect:.1f} standard deviations"
     return (
         f"**{n_differ:,}** of {n_tested:,} {WORDS[scale].nouns} (one for each head and role) differ significantly at "
@@ -199,7 +196,6 @@ def n_differ(n_differ: int, n_tested: int, alpha: float, correction: str, effect
 
 
 def shift(role: str, overall: float, p: float, n_texts: int) -> str:
-    """How one role's score changes over all heads."""
     if math.isnan(overall):
         return f"**{role}** is not applicable to these texts."
     if overall == 0 and math.isnan(p):
@@ -212,12 +208,10 @@ def shift(role: str, overall: float, p: float, n_texts: int) -> str:
 
 
 def p_value(p: float) -> str:
-    """A p-value as a sentence names it."""
     return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
 def moved(mean: float, layer: int) -> str:
-    """How far apart the attention is on average."""
     scale = f"Jensen-Shannon divergence: 0 for equal attention, at most {MOST:.3f}"
     return f"Attention differs by {mean:.3f} nats on average ({scale}), most in layer {layer}."
 

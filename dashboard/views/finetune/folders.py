@@ -30,8 +30,6 @@ _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 @dataclass(frozen=True)
 class RunRequest:
-    """Request for a fine-tuning run."""
-
     name: str
     """Name of the new checkpoint."""
     checkpoint: str
@@ -66,7 +64,6 @@ class RunSummary:
 
 
 def made_here() -> tuple[RunSummary, ...]:
-    """All fine-tuning runs of this machine, by name."""
     return tuple(_summary(run) for run in list_runs() if run.is_fine_tuning)
 
 
@@ -139,7 +136,6 @@ def safe_name(file_name: str) -> str:
 
 
 def data_folder(sha: str) -> Path:
-    """Folder of a table, by the SHA-256 of its content."""
     return program_folder() / "data" / sha[:SHA_CHARACTERS]
 
 

@@ -62,8 +62,6 @@ class Labelled:
 
 @dataclass(frozen=True, kw_only=True)
 class _Table:
-    """A file of labelled texts."""
-
     file_id: str
     """Id of the upload: a file that is uploaded again is read again."""
     name: str

@@ -47,7 +47,6 @@ DEFAULTS: Final = TrainingSettings()
 
 
 def show() -> None:
-    """Draw the page."""
     frame.page("Fine-tune", wording.SEE, _finetune, NOTES, settings=drawer.device_settings)
 
 
@@ -128,7 +127,6 @@ def _say_end(run: FineTuning, progress: Progress) -> None:
 
 
 def _wrong_texts(summary: RunSummary, area: str) -> None:
-    """Some validation texts with wrong answers, if the run has kept them."""
     if not summary.wrong:
         return
     with st.expander(wording.WRONG):
@@ -160,7 +158,6 @@ def _next_step(summary: RunSummary, area: str) -> None:
 
 
 def _begin(start: Callable[[], FineTuning]) -> None:
-    """Start a run and show it, or show the error."""
     with errors_shown():
         st.session_state[WATCHED] = start()
         st.rerun(scope="app")
@@ -252,7 +249,6 @@ def _all_runs() -> None:
 
 
 def _delete(summary: RunSummary) -> None:
-    """Delete a run, after the reader has confirmed it."""
     with st.popover(wording.DELETE, icon=":material/delete:"):
         st.markdown(wording.about_to_delete(plain(summary.name), summary.n_bytes))
         if st.button(plain(wording.delete(summary.name)), key=f"delete {summary.name}", type="primary"):

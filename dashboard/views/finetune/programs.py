@@ -22,8 +22,6 @@ ENDS_WITHIN: Final = 5.0
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """A process that was started here."""
-
     process: "subprocess.Popen[bytes]"
     errors: IO[bytes]
     """File that receives its standard error."""

@@ -40,7 +40,6 @@ _NOTHING_YET: Final = Progress(
 
 
 def folder(run: FineTuning) -> Path:
-    """Folder of a run."""
     return checkpoints_folder() / run.name
 
 
@@ -75,7 +74,6 @@ def start_laboratory(name: str, settings: LaboratorySettings, *, resume: bool = 
 
 
 def can_resume(summary: RunSummary) -> bool:
-    """Whether this program can resume a run."""
     return summary.progress.state in ("stopped", "left", "failed") and (
         summary.request is not None or summary.name == SAMPLE
     )
@@ -105,12 +103,10 @@ def progress(run: FineTuning) -> Progress:
 
 
 def is_stopping(run: FineTuning) -> bool:
-    """Whether a run was asked to stop."""
     return run.is_stopping or (folder(run) / STOP).exists()
 
 
 def _options(request: RunRequest, device: str) -> list[str]:
-    """Options of `python -m attention_sieve finetune`."""
     settings = request.settings
     values: dict[str, object] = {
         "checkpoint": request.checkpoint,
