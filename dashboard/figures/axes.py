@@ -204,6 +204,16 @@ def lane_ends(n_lanes: int, full: float, most: str, title: str) -> "alt.Axis":
     )
 
 
+def tooltips(*fields: str | tuple[str, ...]) -> "list[alt.Tooltip]":
+    """What a tooltip says of a mark.
+
+    Args:
+        fields: each a field that is its own title, or a field with a title and, for a number, a format of d3.
+    """
+    rows = [(field, field) if isinstance(field, str) else field for field in fields]
+    return [alt.Tooltip(f"{field}:N", **dict(zip(("title", "format"), more))) for field, *more in rows]
+
+
 def note() -> "alt.Chart":
     """Text of a figure that has nothing to draw."""
     text = of_kind("note").mark_text(color=INK, fontSize=13, align="left")

@@ -11,7 +11,7 @@ import pandas as pd
 from jaxtyping import Bool, Float, Int
 
 from attention_sieve.dashboard.figures.appearance import LOOKS
-from attention_sieve.dashboard.figures.axes import role_colors
+from attention_sieve.dashboard.figures.axes import role_colors, tooltips
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, drawable, of_kind, template
 
 COLUMNS: Final = 4
@@ -193,13 +193,7 @@ def _frame_layers(wall: _Wall, roles: tuple[str, ...]) -> "list[alt.Chart]":
 def _cell_layers(wall: _Wall, roles: tuple[str, ...]) -> "list[alt.Chart]":
     """Heads that hold a role in both checkpoints, in the later one only, and in the reference only."""
     x, y = _across(wall), _down("top", wall, roles)
-    tooltip = [
-        alt.Tooltip("checkpoint:N", title="checkpoint"),
-        alt.Tooltip("role:N", title="role"),
-        alt.Tooltip("layer:N", title="layer"),
-        alt.Tooltip("head:N", title="head"),
-        alt.Tooltip("kind:N", title="role is"),
-    ]
+    tooltip = tooltips("checkpoint", "role", "layer", "head", ("kind", "role is"))
     side = f"min({wall.cell:g}, width / {wall.columns * wall.n_heads})"
     held = of_kind("held").mark_rect(fillOpacity=0.7)
     gained = of_kind("gained").mark_rect(stroke=INK, strokeWidth=alt.expr(f"{side} < 5 ? 1 : 1.6"))

@@ -10,7 +10,14 @@ import pandas as pd
 from jaxtyping import Float
 
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LOOKS
-from attention_sieve.dashboard.figures.axes import lane_ends, lane_names, lane_scale, role_colors, series_channel
+from attention_sieve.dashboard.figures.axes import (
+    lane_ends,
+    lane_names,
+    lane_scale,
+    role_colors,
+    series_channel,
+    tooltips,
+)
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, drawable, of_kind, template
 
 LANE: Final = 84
@@ -95,13 +102,9 @@ def _depth_spec(names: tuple[str, ...], roles: tuple[str, ...]) -> Spec:
         return alt.Y("place:Q", scale=lane_scale(len(roles)), axis=axis)
 
     x, color = _depth_position(), series_channel(alt.Color, names, HEAD_COLORS, "number")
-    tooltip = [
-        alt.Tooltip("checkpoint:N", title="checkpoint"),
-        alt.Tooltip("role:N", title="role"),
-        alt.Tooltip("layer:N", title="layer"),
-        alt.Tooltip("depth:N", title="relative depth", format=".2f"),
-        alt.Tooltip("share:N", title="share of heads", format=".3~f"),
-    ]
+    tooltip = tooltips(
+        "checkpoint", "role", "layer", ("depth", "relative depth", ".2f"), ("share", "share of heads", ".3~f")
+    )
     line = of_kind("share").mark_line(strokeWidth=2)
     line = line.encode(
         x=x,
@@ -134,13 +137,7 @@ def _shares_spec(names: tuple[str, ...], roles: tuple[str, ...]) -> Spec:
         return alt.X(field, type="quantitative", title="share of all heads", scale=scale, axis=axis)
 
     y = _bar_position(names, roles)
-    tooltip = [
-        alt.Tooltip("checkpoint:N", title="checkpoint"),
-        alt.Tooltip("role:N", title="role"),
-        alt.Tooltip("heads:N", title="heads"),
-        alt.Tooltip("of:N", title="of heads"),
-        alt.Tooltip("share:N", title="share", format=".1%"),
-    ]
+    tooltip = tooltips("checkpoint", "role", "heads", ("of", "of heads"), ("share", "share", ".1%"))
     bar = of_kind("bar").mark_rect(stroke=INK, strokeWidth=0.5, strokeOpacity=0.5)
     bar = bar.encode(
         x=share("zero"),

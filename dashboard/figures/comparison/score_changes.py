@@ -20,6 +20,7 @@ from attention_sieve.dashboard.figures.axes import (
     role_shapes,
     score_ends,
     score_position,
+    tooltips,
 )
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, of_kind, template
 from attention_sieve.dashboard.figures.scales import WORDS
@@ -63,16 +64,16 @@ def _spec(roles: tuple[str, ...], scale: Scale, ends: Ends) -> Spec:
     x = score_position(alt.X, "mean_a", scale, words.title("mean ", " under a, the reference"), ends)
     y = score_position(alt.Y, "mean_b", scale, words.title("mean ", " under b"), ends)
     legend, differs = lettered_legend(roles), alt.when("datum.differs")
-    tooltip = [
-        alt.Tooltip("role:N", title="role"),
-        alt.Tooltip("name:N", title="head"),
-        alt.Tooltip("mean_a:N", title=f"mean {words.short}, a", format=".3~f"),
-        alt.Tooltip("mean_b:N", title=f"mean {words.short}, b", format=".3~f"),
-        alt.Tooltip("difference:N", title="difference, b − a", format="+.3~f"),
-        alt.Tooltip("p_adjusted:N", title="p, corrected", format=".3~g"),
-        alt.Tooltip("texts:N", title="texts"),
-        alt.Tooltip("differs:N", title="differs"),
-    ]
+    tooltip = tooltips(
+        "role",
+        ("name", "head"),
+        ("mean_a", f"mean {words.short}, a", ".3~f"),
+        ("mean_b", f"mean {words.short}, b", ".3~f"),
+        ("difference", "difference, b − a", "+.3~f"),
+        ("p_adjusted", "p, corrected", ".3~g"),
+        "texts",
+        "differs",
+    )
     points = of_kind("head").mark_point(size=44, opacity=1)
     points = points.encode(
         x=x,

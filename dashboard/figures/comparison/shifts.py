@@ -1,19 +1,22 @@
-"""Changes of scores and attention between two checkpoints, by layer. All changes are b − a."""
+"""Changes of roles, scores and attention between two checkpoints, by layer. All changes are b − a."""
 
+import json
 from collections.abc import Sequence
 from functools import cache
 from typing import Final
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from attention_sieve.core.attention.settings import head_name
 from attention_sieve.core.comparison.differences import LayerShift
 from attention_sieve.core.roles.measures import Scale
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.axes import (
+    LAYER_AXIS,
     Ends,
+    lane_scale,
     lettered_legend,
     note,
     note_rows,
@@ -21,8 +24,10 @@ from attention_sieve.dashboard.figures.axes import (
     role_colors,
     role_shapes,
     round_ends,
+    tooltips,
 )
 from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, alt, counted, of_kind, template
+from attention_sieve.dashboard.figures.roles.layers import NARROWEST
 from attention_sieve.dashboard.figures.scales import WORDS
 
 WIDTH: Final = 0.7
@@ -31,6 +36,56 @@ MARGIN: Final = 0.6
 """Room left and right of the layers, in layers."""
 NO_CHANGE: Final = "No text has a score under both checkpoints."
 DIVERGENCE_AXIS: Final = "nats (at most ln 2 = 0.693)"
+
+LANE: Final = 84
+"""Height of one role's row of bars, in pixels."""
+REACH: Final = 0.35
+"""Part of that height for the longest bar, up or down; the rest is for its number."""
+FEWEST: Final = 3
+"""Minimum end of the scale in heads, so that one head is not a full bar."""
+NO_GAIN: Final = "No head gains or loses a role."
+
+
+def roles_gained_and_lost(
+    gained: Int[np.ndarray, "role layer"], lost: Int[np.ndarray, "role layer"], roles: Sequence[str], n_heads: int
+) -> Figure:
+    """Bars by layer, up for heads that gain a role and down for heads that lose it, one row of bars for each role.
+
+    Args:
+        gained: heads of each layer that hold a role in the compared checkpoint and not in the reference.
+        lost: heads that hold it in the reference only.
+        roles: names along the role axis, top first.
+        n_heads: heads of a layer.
+
+    Returns: the figure; all roles share one scale, which ends at the longest bar.
+    Source: Pande et al. 2021, roles before and after fine-tuning, which they describe without a figure.
+    """
+    most = max(FEWEST, int(gained.max()), int(lost.max()))
+    zeros = {role: len(roles) - lane - 0.5 for lane, role in enumerate(roles)}
+    bars = pd.DataFrame(
+        {
+            "kind": kind,
+            "role": role,
+            "layer": layer,
+            "heads": heads,
+            "of": n_heads,
+            "zero": zeros[role],
+            "end": zeros[role] + sign * REACH * heads / most,
+            "label": f"{'+' if sign > 0 else '−'}{heads}",
+        }
+        for kind, sign, counts in (("gained", 1, gained), ("lost", -1, lost))
+        for role, row in zip(roles, counts, strict=True)
+        for layer, heads in enumerate(row.tolist())
+        if heads
+    )
+    scale = pd.DataFrame(
+        {"kind": "scale", "end": zero + sign * REACH, "label": str(most if sign else 0)}
+        for zero in zeros.values()
+        for sign in (1, 0, -1)
+    )
+    spec = _gains_spec(tuple(roles), gained.shape[1])
+    data = pd.concat([bars, scale, note_rows(bars.empty, NO_GAIN)])
+    return Figure(spec, data, _gains_description(gained, lost, roles, n_heads))
 
 
 def change_axis(scale: Scale) -> str:
@@ -117,14 +172,14 @@ def _shift_spec(roles: tuple[str, ...], n_layers: int, scale: Scale, ends: Ends)
     subject = LOOKS[roles[0]].label if len(roles) == 1 else counted(len(roles), "role")
     x, y = places_axis("place", n_layers, MARGIN), change("mean")
     legend = lettered_legend(roles)
-    tooltip = [
-        alt.Tooltip("role:N", title="role"),
-        alt.Tooltip("layer:N", title="layer"),
-        alt.Tooltip("mean:N", title="mean change, b − a", format="+.3~f"),
-        alt.Tooltip("low:N", title="interval from", format="+.3~f"),
-        alt.Tooltip("high:N", title="to", format="+.3~f"),
-        alt.Tooltip("texts:N", title="texts"),
-    ]
+    tooltip = tooltips(
+        "role",
+        "layer",
+        ("mean", "mean change, b − a", "+.3~f"),
+        ("low", "interval from", "+.3~f"),
+        ("high", "to", "+.3~f"),
+        "texts",
+    )
     zero = of_kind("zero").mark_rule(color=INK).encode(y=change("value"))
     line = of_kind("shift").mark_line(strokeWidth=1.2, opacity=0.6)
     line = line.encode(x=x, y=y, stroke=role_colors(alt.Stroke, roles, legend))
@@ -145,16 +200,8 @@ def _shift_spec(roles: tuple[str, ...], n_layers: int, scale: Scale, ends: Ends)
 def _divergence_spec(n_layers: int, most: float) -> Spec:
     x = places_axis("place", n_layers, MARGIN)
     y = alt.Y("divergence:Q", title=DIVERGENCE_AXIS, scale=alt.Scale(domain=[0, most], nice=False))
-    head_tooltip = [
-        alt.Tooltip("layer:N", title="layer"),
-        alt.Tooltip("head:N", title="head"),
-        alt.Tooltip("divergence:N", title="mean divergence (nats)", format=".3~g"),
-        alt.Tooltip("texts:N", title="texts"),
-    ]
-    layer_tooltip = [
-        alt.Tooltip("layer:N", title="layer"),
-        alt.Tooltip("divergence:N", title="mean of its heads (nats)", format=".3~g"),
-    ]
+    head_tooltip = tooltips("layer", "head", ("divergence", "mean divergence (nats)", ".3~g"), "texts")
+    layer_tooltip = tooltips("layer", ("divergence", "mean of its heads (nats)", ".3~g"))
     heads = of_kind("head").mark_circle(size=26, color=GREY, opacity=0.75).encode(x=x, y=y, tooltip=head_tooltip)
     line = of_kind("layer").mark_line(color=INK, strokeWidth=1.5).encode(x=x, y=y)
     means = of_kind("layer").mark_point(filled=True, color=INK, size=45, opacity=1, shape="diamond")
@@ -204,3 +251,84 @@ def _divergence_description(heads: pd.DataFrame, layers: pd.DataFrame, known: np
         f"{counted(n_heads, 'head')}, highest layer mean {most['divergence']:.3g} in layer {most['layer']:.0f}, "
         f"highest head {top['divergence']:.3g} for {head_name(int(top['layer']), int(top['head']))}.{left_out}{texts}"
     )
+
+
+@cache
+def _gains_spec(roles: tuple[str, ...], n_layers: int) -> Spec:
+    bars, numbers = _bars(roles, n_layers), _bar_numbers(len(roles), n_layers)
+    return template(
+        alt.layer(alt.layer(*bars), alt.layer(*numbers), note()).resolve_axis(y="independent"),
+        title="Roles gained and lost, by layer",
+        reading=("up, solid: gained; down, dashed: lost",),
+        height=LANE * len(roles),
+    )
+
+
+def _bars(roles: tuple[str, ...], n_layers: int) -> "list[alt.Chart]":
+    """Bars up and down, and the names of the roles on the left."""
+    names = alt.Axis(
+        values=[lane + 0.5 for lane in range(len(roles))],
+        labelExpr=f"{json.dumps([LOOKS[role].lines for role in reversed(roles)])}[floor(datum.value)]",
+        title=None,
+        grid=True,
+        gridColor=INK,
+        gridOpacity=0.7,
+        ticks=False,
+        domain=False,
+        labelPadding=8,
+    )
+    x, y = _layer_position(n_layers), alt.Y("zero:Q", scale=lane_scale(len(roles)), axis=names)
+    color = role_colors(alt.Color, roles)
+    tooltip = tooltips("role", "layer", ("kind", "change"), "heads", ("of", "of heads"))
+    gained = of_kind("gained").mark_bar(stroke=INK, strokeWidth=0.5, strokeOpacity=0.5)
+    lost = of_kind("lost").mark_bar(stroke=INK, strokeWidth=1.5, strokeDash=[3, 2], fillOpacity=0.25)
+    return [bars.encode(x=x, y=y, y2=alt.Y2("end"), color=color, tooltip=tooltip) for bars in (gained, lost)]
+
+
+def _bar_numbers(n_roles: int, n_layers: int) -> "list[alt.Chart]":
+    """Numbers at the ends of the bars, and the scale on the right."""
+    ends = alt.Axis(
+        values=[lane + 0.5 + sign * REACH for lane in range(n_roles) for sign in (1, -1)],
+        orient="right",
+        title="heads in the layer",
+        titlePadding=26,
+        grid=True,
+        gridColor=INK,
+        gridOpacity=0.15,
+        ticks=False,
+        domain=False,
+        labels=False,
+    )
+    x, y = _layer_position(n_layers), alt.Y("end:Q", scale=lane_scale(n_roles), axis=ends)
+    fits = alt.expr(f"width / {n_layers} < {2 * NARROWEST} ? 0 : 1")
+    gained = of_kind("gained").mark_text(color=INK, fontSize=10, opacity=fits, baseline="bottom", dy=-2)
+    lost = of_kind("lost").mark_text(color=INK, fontSize=10, opacity=fits, baseline="top", dy=3)
+    scale = of_kind("scale").mark_text(color=INK, fontSize=10, align="left", baseline="middle", dx=6)
+    return [
+        *(numbers.encode(x=x, y=y, text=alt.Text("label:N")) for numbers in (gained, lost)),
+        scale.encode(x=alt.XValue("width"), y=y, text=alt.Text("label:N")),
+    ]
+
+
+def _layer_position(n_layers: int) -> "alt.X":
+    scale, axis = alt.Scale(domain=list(range(n_layers))), alt.Axis(labelAngle=0, labelOverlap=True)
+    return alt.X("layer:O", title=LAYER_AXIS, scale=scale, axis=axis)
+
+
+def _gains_description(
+    gained: Int[np.ndarray, "role layer"], lost: Int[np.ndarray, "role layer"], roles: Sequence[str], n_heads: int
+) -> str:
+    n_layers = gained.shape[1]
+    start = (
+        f"Bars by layer: how many of the {counted(n_layers * n_heads, 'head')} in {counted(n_layers, 'layer')} "
+        "gain or lose each role"
+    )
+    changes = gained + lost
+    if not changes.any():
+        return f"{start}. {NO_GAIN}"
+    parts = [
+        f"{LOOKS[role].label} gained by {n_gained.sum()}, lost by {n_lost.sum()}"
+        + (f" (most changes in layer {n_changed.argmax()}, {n_changed.max()})" if n_changed.any() else "")
+        for role, n_gained, n_lost, n_changed in zip(roles, gained, lost, changes, strict=True)
+    ]
+    return f"{start}. {'; '.join(parts)}."

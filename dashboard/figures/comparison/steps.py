@@ -1,5 +1,9 @@
-"""Several checkpoints, such as the steps of a training run: heads per role, and the change of a score."""
+"""Several checkpoints by training step or side by side: heads per role, and the change of a score.
 
+A line joins the steps of one run only: between other checkpoints there is nothing for it to lead through.
+"""
+
+import json
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
@@ -10,23 +14,32 @@ from jaxtyping import Float, Int
 
 from attention_sieve.core.roles.measures import Scale
 from attention_sieve.dashboard.figures.appearance import LOOKS
-from attention_sieve.dashboard.figures.axes import Ends, apart, note, note_rows, role_colors, role_shapes, round_ends
-from attention_sieve.dashboard.figures.comparison.shifts import NO_CHANGE, change_axis
-from attention_sieve.dashboard.figures.comparison.step_axis import (
-    FOCUS,
-    Axis,
-    across,
-    apart_at,
-    axis_of,
-    focus_layers,
-    lines,
+from attention_sieve.dashboard.figures.axes import (
+    STEP_AXIS,
+    Ends,
+    apart,
+    note,
+    note_rows,
+    role_colors,
+    role_shapes,
+    round_ends,
+    steps_position,
+    tooltips,
 )
+from attention_sieve.dashboard.figures.comparison.shifts import NO_CHANGE, change_axis
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, drawable, of_kind, template
 from attention_sieve.dashboard.figures.scales import WORDS
 
 HEIGHT: Final = 260
 LINE: Final = 14
 """Pixels between the names of two lines."""
+Axis = tuple[str, ...] | int
+"""Names of evenly spaced checkpoints, or the last training step."""
+NAME: Final = 16
+"""Characters of a checkpoint's name that fit below an axis."""
+APART: Final = 0.07
+"""Distance of two series at one checkpoint; 1 is that of two checkpoints."""
+FOCUS: Final = "dashed: the checkpoint in focus"
 
 
 def roles_over_steps(
@@ -92,6 +105,62 @@ def shift_over_steps(
     return Figure(_shift_spec(role, axis_of(names, steps), scale, round_ends(shift)), data, description)
 
 
+def axis_of(names: Sequence[str], steps: Sequence[int] | None) -> Axis:
+    """The axis for these checkpoints: their names, or the last step."""
+    return tuple(drawable(name, NAME) for name in names) if steps is None else max(1, *steps)
+
+
+def apart_at(
+    at: Int[np.ndarray, " point"], series: Int[np.ndarray, " point"], axis: Axis
+) -> Float[np.ndarray, " point"]:
+    """Positions of points: by step, or, for checkpoints that no line joins, those of each series beside the others."""
+    if isinstance(axis, int):
+        return at.astype(float)
+    return at + APART * (series - series.max(initial=0) / 2)
+
+
+def across(axis: Axis) -> "alt.X":
+    if isinstance(axis, int):
+        return steps_position("at", STEP_AXIS, axis)
+    return alt.X(
+        "at:Q",
+        title="checkpoint",
+        scale=alt.Scale(domain=[-0.2, len(axis) - 0.8], nice=False, zero=False),
+        axis=alt.Axis(
+            values=list(range(len(axis))),
+            labelExpr=f"{json.dumps(axis)}[datum.value]",
+            labelOverlap=False,
+            grid=False,
+            labelAngle=-30,
+            labelAlign="right",
+            labelBaseline="top",
+            labelLimit=0,
+        ),
+    )
+
+
+def focus_layers(x: "alt.X") -> "list[alt.Chart]":
+    """The line through the checkpoint in focus, and its name."""
+    name = {"color": INK, "fontSize": 11, "baseline": "bottom", "limit": alt.expr("width / 2"), "dir": "rtl"}
+    left = of_kind("left").mark_text(**name, align="right", dx=-4)
+    right = of_kind("right").mark_text(**name, align="left", dx=4)
+    return [
+        of_kind("marked").mark_rule(color=INK, strokeDash=[5, 3]).encode(x=x),
+        *(side.encode(x=x, y=alt.YValue(-6), text=alt.Text("label:N")) for side in (left, right)),
+    ]
+
+
+def lines(names: Sequence[str], at: Sequence[int], marked: int | None) -> pd.DataFrame:
+    """The line at 0 and the one through the checkpoint in focus."""
+    rows: list[dict[str, object]] = [{"kind": "floor", "value": 0.0}]
+    if marked is not None:
+        # The name is on the side of its line with more room.
+        side = "left" if 2 * at[marked] > min(at) + max(at) else "right"
+        name = drawable(names[marked], 2 * NAME)
+        rows += [{"kind": kind, "at": at[marked], "label": name} for kind in ("marked", side)]
+    return pd.DataFrame(rows)
+
+
 @lru_cache(maxsize=64)
 def _roles_spec(roles: tuple[str, ...], axis: Axis, top: int) -> Spec:
     def heads(field: str) -> alt.Y:
@@ -108,7 +177,7 @@ def _roles_spec(roles: tuple[str, ...], axis: Axis, top: int) -> Spec:
         y=heads("heads"),
         fill=role_colors(alt.Fill, roles),
         shape=role_shapes(roles),
-        tooltip=[alt.Tooltip("role:N", title="role"), *_of_checkpoint(axis), alt.Tooltip("heads:N", title="heads")],
+        tooltip=[*tooltips("role"), *_of_checkpoint(axis), *tooltips("heads")],
     )
     name = of_kind("end").mark_text(color=INK, align="left", dx=9, fontSize=11)
     name = name.encode(x=x, y=heads("heads"), text=alt.Text("label:N"))
@@ -128,13 +197,13 @@ def _shift_spec(role: str, axis: Axis, scale: Scale, ends: Ends) -> Spec:
 
     x, y = across(axis), change("change")
     color = LOOKS[role].color
-    change_tooltip = alt.Tooltip("change:N", title="mean change, b − a", format="+.3~f")
+    change_tooltip = tooltips(("change", "mean change, b − a", "+.3~f"))
     floor = of_kind("floor").mark_rule(color=INK).encode(y=change("value"))
     line = of_kind("point").mark_line(strokeWidth=2, color=color).encode(x=x, y=y)
     point = of_kind("point").mark_point(
         size=60, stroke=INK, strokeWidth=1, opacity=1, fill=color, shape=LOOKS[role].shape
     )
-    point = point.encode(x=x, y=y, tooltip=[*_of_checkpoint(axis), change_tooltip])
+    point = point.encode(x=x, y=y, tooltip=_of_checkpoint(axis) + change_tooltip)
     return template(
         alt.layer(floor, *focus_layers(x), *([line] if isinstance(axis, int) else []), point, note()),
         title=f"Mean change, b − a: {LOOKS[role].label}",
@@ -145,8 +214,8 @@ def _shift_spec(role: str, axis: Axis, scale: Scale, ends: Ends) -> Spec:
 
 def _of_checkpoint(axis: Axis) -> "list[alt.Tooltip]":
     """Tooltip of a mark: the checkpoint, and its step if known."""
-    name = alt.Tooltip("checkpoint:N", title="checkpoint")
-    return [name] if isinstance(axis, tuple) else [name, alt.Tooltip("at:N", title="step", format=",d")]
+    name = tooltips("checkpoint")
+    return name if isinstance(axis, tuple) else name + tooltips(("at", "step", ",d"))
 
 
 def _order(names: Sequence[str], steps: Sequence[int] | None) -> str:

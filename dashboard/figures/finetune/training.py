@@ -9,7 +9,7 @@ import pandas as pd
 from attention_sieve.core.checkpoints.saved_runs import Progress
 from attention_sieve.core.finetuning.chance import against_chance
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
-from attention_sieve.dashboard.figures.axes import round_ends, steps_position
+from attention_sieve.dashboard.figures.axes import round_ends, steps_position, tooltips
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, of_kind, template
 
 Measure = Literal["accuracy", "correlation"]
@@ -88,7 +88,7 @@ def _spec(measure: Measure, last: int, most_loss: float) -> Spec:
     saved = of_kind("saved").mark_rule(aria=False, color=INK, strokeWidth=3)
     axis = span.encode(x=x, x2=alt.X2("end"), y=alt.YValue(LOSS_HEIGHT))
     ticks = saved.encode(
-        x=x, y=alt.YValue(HEIGHT - TICK), y2=alt.Y2Value(HEIGHT), tooltip=[alt.Tooltip("step:N", title="saved at step")]
+        x=x, y=alt.YValue(HEIGHT - TICK), y2=alt.Y2Value(HEIGHT), tooltip=tooltips(("step", "saved at step"))
     )
     return template(
         alt.layer(axis, _losses(x, most_loss), _measures(x, measure), ticks).resolve_scale(y="independent"),

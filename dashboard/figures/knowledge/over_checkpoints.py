@@ -10,7 +10,7 @@ import pandas as pd
 from attention_sieve.core.knowledge.report import Estimate
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.axes import Ends, series_channel
-from attention_sieve.dashboard.figures.comparison.step_axis import Axis, across, apart_at, axis_of
+from attention_sieve.dashboard.figures.comparison.steps import Axis, across, apart_at, axis_of
 from attention_sieve.dashboard.figures.figure import Figure, Spec, alt, drawable, of_kind, template
 from attention_sieve.dashboard.figures.knowledge.words import score_axis, score_ends, score_tooltips, written
 

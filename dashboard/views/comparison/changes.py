@@ -19,11 +19,14 @@ from attention_sieve.core.roles.uncertainty.stability import CERTAIN, resamples,
 from attention_sieve.dashboard import controls
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.figures.appearance import LOOKS
-from attention_sieve.dashboard.figures.comparison.changes import roles_gained_and_lost
 from attention_sieve.dashboard.figures.comparison.checkpoints import role_small_multiples
 from attention_sieve.dashboard.figures.comparison.depths import overall_shares, roles_by_depth
 from attention_sieve.dashboard.figures.comparison.score_changes import score_change_scatter
-from attention_sieve.dashboard.figures.comparison.shifts import divergence_by_layer, shift_by_layer
+from attention_sieve.dashboard.figures.comparison.shifts import (
+    divergence_by_layer,
+    roles_gained_and_lost,
+    shift_by_layer,
+)
 from attention_sieve.dashboard.figures.comparison.steps import roles_over_steps, shift_over_steps
 from attention_sieve.dashboard.files.commands import without_command
 from attention_sieve.dashboard.files.downloads import table_downloads

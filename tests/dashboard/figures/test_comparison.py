@@ -26,11 +26,10 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from attention_sieve.core.roles.roles import COARSE_ROLES, ROLES
-from attention_sieve.dashboard.figures.comparison.changes import roles_gained_and_lost
 from attention_sieve.dashboard.figures.comparison.checkpoints import COLUMNS, role_small_multiples
 from attention_sieve.dashboard.figures.comparison.depths import roles_by_depth
-from attention_sieve.dashboard.figures.comparison.step_axis import APART
-from attention_sieve.dashboard.figures.comparison.steps import HEIGHT, LINE, roles_over_steps
+from attention_sieve.dashboard.figures.comparison.shifts import roles_gained_and_lost
+from attention_sieve.dashboard.figures.comparison.steps import APART, HEIGHT, LINE, roles_over_steps
 from attention_sieve.dashboard.figures.export import figure_svg
 from attention_sieve.dashboard.figures.figure import drawable
 from attention_sieve.dashboard.figures.finetune.training import training_curve
