@@ -14,9 +14,8 @@ from attention_sieve.core.checkpoints.folders import checkpoints_folder, program
 from attention_sieve.core.checkpoints.saved_runs import Progress, SavedRun, list_runs
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.finetuning.data import NAME_OF_A_TABLE, Task
-from attention_sieve.core.finetuning.journal import RECORD, WrongText, wrong_texts
+from attention_sieve.core.finetuning.journal import WrongText, read_record, wrong_texts
 from attention_sieve.core.finetuning.settings import TrainingSettings
-from attention_sieve.core.json_values import parse_json
 from attention_sieve.dashboard.public import check_not_public
 from attention_sieve.dashboard.views.finetune import wording
 
@@ -158,10 +157,9 @@ def _summary(run: SavedRun) -> RunSummary:
 def _record(folder: Path) -> dict[str, Any]:
     """The record that a run wrote about itself; empty if missing or invalid."""
     try:
-        record = parse_json((folder / RECORD).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return read_record(folder)
+    except AnalysisError:
         return {}
-    return record if isinstance(record, dict) else {}
 
 
 def _request(name: str, record: Mapping[str, Any]) -> RunRequest | None:

@@ -57,18 +57,11 @@ def start(request: RunRequest, device: str = "auto", *, resume: bool = False) ->
 
 
 def start_sample() -> FineTuning:
-    """Start making the sample pair: download the movie reviews and fine-tune the bundled checkpoint on them.
-
-    Raises: AnalysisError if a run is active already, or its process cannot be started.
-    """
+    """Start downloading the movie reviews and fine-tuning the bundled checkpoint on them; raises as `start`."""
     return _begin(SAMPLE, ("sample-checkpoint",))
 
 
 def start_laboratory(name: str, settings: LaboratorySettings, *, resume: bool = False) -> FineTuning:
-    """Start a run of the laboratory in the background; arguments as for `start`.
-
-    Raises: AnalysisError if a run is active already, or its process cannot be started.
-    """
     values = {"output": checkpoints_folder() / name, **asdict(settings)}
     return _begin(name, ("laboratory", *options_of(values), *(("--resume",) if resume else ())))
 
@@ -80,10 +73,6 @@ def can_resume(summary: RunSummary) -> bool:
 
 
 def resume(summary: RunSummary, device: str = "auto") -> FineTuning:
-    """Resume a run from its last saved step.
-
-    Raises: AnalysisError if a run is active already, or its process cannot be started.
-    """
     return start_sample() if summary.request is None else start(summary.request, device, resume=True)
 
 
@@ -107,20 +96,13 @@ def is_stopping(run: FineTuning) -> bool:
 
 
 def _options(request: RunRequest, device: str) -> list[str]:
-    settings = request.settings
     values: dict[str, object] = {
         "checkpoint": request.checkpoint,
         "data": request.data,
-        "text-columns": ",".join(request.text_columns),
-        "label-column": request.label_column,
+        "text_columns": ",".join(request.text_columns),
+        "label_column": request.label_column,
         "output": checkpoints_folder() / request.name,
-        "epochs": settings.epochs,
-        "learning-rate": settings.learning_rate,
-        "batch-size": settings.batch_size,
-        "max-length": settings.max_length,
-        "seed": settings.seed,
-        "save-steps": settings.save_steps,
-        "held-out": settings.held_out,
+        **asdict(request.settings),
         "task": request.task,
         "device": device,
     }

@@ -30,7 +30,7 @@ from attention_sieve.dashboard.state import Choice
 from attention_sieve.dashboard.views import corpus as corpora
 from attention_sieve.dashboard.views.asking import kept_finding, policy
 from attention_sieve.dashboard.views.corpus import Corpus, kept_matches
-from attention_sieve.dashboard.views.descriptions.known import kept_descriptions
+from attention_sieve.dashboard.views.descriptions.sentences import kept_descriptions
 from attention_sieve.dashboard.views.descriptions.wording import does
 from attention_sieve.dashboard.views.evidence import wording as evidence_wording
 from attention_sieve.dashboard.views.frame import Visit
