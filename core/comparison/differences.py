@@ -4,7 +4,7 @@ Every difference is b - a, the compared checkpoint minus the reference. For chan
 `attention_sieve.core.comparison.transitions`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -13,7 +13,7 @@ from scipy.special import stdtr
 
 from attention_sieve.core.comparison.transitions import check_heads
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.roles.hypotheses import CONSTANT_SPREAD, Criterion, corrected
+from attention_sieve.core.roles.hypotheses import CONSTANT_SPREAD, Criterion, Moments, corrected
 from attention_sieve.core.statistics.means import (
     Correction,
     half_interval,
@@ -57,7 +57,8 @@ class PairedTests:
     p_adjusted: Float[np.ndarray, "role layer head"]
     """p after the correction over the family."""
     wilcoxon_p: Float[np.ndarray, "role layer head"]
-    """Two-sided p-value of Wilcoxon's signed-rank test; NaN where t is. Not corrected."""
+    """Two-sided p-value of Wilcoxon's signed-rank test; NaN where t is, and where only sums are known. Not
+    corrected."""
     effect: Float[np.ndarray, "role layer head"]
     """Cohen's d of paired differences: difference over their sample standard deviation; NaN where t is."""
     differs: Bool[np.ndarray, "role layer head"]
@@ -110,26 +111,37 @@ def paired_tests(
     _check_texts(len(a), len(b))
     check_heads(a.shape[1:], b.shape[1:], roles)
     has_both = ~(np.isnan(a) | np.isnan(b))
-    differences = _differences(a, b, rounding)
+    differences = rounded_differences(a, b, rounding)
     (_, mean_a, _), (_, mean_b, _) = (moments(np.where(has_both, scores, np.nan)) for scores in (a, b))
-    student = _student(differences, criterion.alpha)
-    p_adjusted = corrected(student.p, criterion)
     # One role at a time, to save memory.
     wilcoxon_p = [signed_rank_p(role_differences) for role_differences in np.moveaxis(differences, 1, 0)]
+    tests = tests_of_differences(moments(differences), (mean_a, mean_b), roles, criterion)
+    return replace(tests, wilcoxon_p=np.where(np.isnan(tests.t), np.nan, np.stack(wilcoxon_p)))
+
+
+def tests_of_differences(
+    differences: Moments,
+    means: tuple[Float[np.ndarray, "role layer head"], Float[np.ndarray, "role layer head"]],
+    roles: tuple[str, ...],
+    criterion: Criterion,
+) -> PairedTests:
+    """As `paired_tests`, from the moments of the differences and the mean scores under both; NaN for Wilcoxon's."""
+    student = _student(differences, criterion.alpha)
+    p_adjusted = corrected(student.p, criterion)
     return PairedTests(
         roles=roles,
         alpha=criterion.alpha,
         correction=criterion.correction,
         texts=student.texts,
-        mean_a=mean_a,
-        mean_b=mean_b,
+        mean_a=means[0],
+        mean_b=means[1],
         difference=student.mean,
         low=student.low,
         high=student.high,
         t=student.t,
         p=student.p,
         p_adjusted=p_adjusted,
-        wilcoxon_p=np.where(np.isnan(student.t), np.nan, np.stack(wilcoxon_p)),
+        wilcoxon_p=np.full(student.t.shape, np.nan),
         effect=student.effect,
         differs=np.where(student.constant, student.mean != 0, p_adjusted < criterion.alpha),
     )
@@ -159,10 +171,10 @@ def layer_shift(
     _check_texts(len(a), len(b))
     check_heads(a.shape[1:], b.shape[1:], roles)
     index = roles.index(role)
-    differences = _differences(a[:, index], b[:, index], rounding)
+    differences = rounded_differences(a[:, index], b[:, index], rounding)
     _, layer_means, _ = moments(np.moveaxis(differences, 2, 0))
     _, text_means, _ = moments(differences.reshape(len(a), 1, a.shape[2] * a.shape[3]).T)
-    layers, overall = (_student(means, alpha) for means in (layer_means, text_means.T))
+    layers, overall = (_student(moments(means), alpha) for means in (layer_means, text_means.T))
     return LayerShift(
         role=role,
         texts=overall.texts.item(),
@@ -188,8 +200,8 @@ class _Student:
     high: Float[np.ndarray, "*cell"]
 
 
-def _student(differences: Float[np.ndarray, "text *cell"], alpha: float) -> _Student:
-    texts, mean, squares = moments(differences)
+def _student(differences: Moments, alpha: float) -> _Student:
+    texts, mean, squares = differences
     std = np.sqrt(ratio(squares, texts - 1))
     constant = std <= CONSTANT_SPREAD * np.abs(mean)
     effect = ratio(mean, np.where(constant, 0, std))
@@ -207,7 +219,7 @@ def _student(differences: Float[np.ndarray, "text *cell"], alpha: float) -> _Stu
     )
 
 
-def _differences(
+def rounded_differences(
     a: Float[np.ndarray, "text *cell"], b: Float[np.ndarray, "text *cell"], rounding: float
 ) -> Float[np.ndarray, "text *cell"]:
     """b - a, with differences within rounding error set to 0."""

@@ -1,17 +1,15 @@
 """Two checkpoints on the same texts: statistics of the differences of their scores, text by text."""
 
-from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 from typing import Final
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 
 from attention_sieve.core.commands import make_folder, write_whole
-from attention_sieve.core.comparison.differences import ROUNDING
+from attention_sieve.core.comparison.differences import ROUNDING, PairedTests, rounded_differences, tests_of_differences
 from attention_sieve.core.corpus.manifest import Shard, score_path
-from attention_sieve.core.corpus.results import Results
+from attention_sieve.core.corpus.results import Results, moments_of
 from attention_sieve.core.corpus.score_files import read_role_scores
 from attention_sieve.core.corpus.statistics import (
     Statistics,
@@ -23,31 +21,11 @@ from attention_sieve.core.corpus.statistics import (
 from attention_sieve.core.corpus.strata import EVERYTHING
 from attention_sieve.core.errors import PROGRAM, AnalysisError
 from attention_sieve.core.roles.analysis import ROLE_SCORES
-from attention_sieve.core.roles.hypotheses import CONSTANT_SPREAD, Criterion, corrected
-from attention_sieve.core.statistics.means import half_interval, ratio
-from attention_sieve.core.statistics.series import Series, Sums
+from attention_sieve.core.roles.hypotheses import Criterion
+from attention_sieve.core.statistics.series import Series
 
 DIFFERENCES: Final = "differences"
 ON_REFERENCE: Final = "roles of the reference"
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Differences:
-    """Compared minus reference, by role, layer and head; NaN if there was nothing to test."""
-
-    texts: Int[np.ndarray, "role layer head"]
-    mean_a: Float[np.ndarray, "role layer head"]
-    """Mean score under the reference."""
-    mean_b: Float[np.ndarray, "role layer head"]
-    difference: Float[np.ndarray, "role layer head"]
-    low: Float[np.ndarray, "role layer head"]
-    """Two-sided 1 - alpha interval of the mean difference."""
-    high: Float[np.ndarray, "role layer head"]
-    t: Float[np.ndarray, "role layer head"]
-    p: Float[np.ndarray, "role layer head"]
-    """Two-sided."""
-    p_adjusted: Float[np.ndarray, "role layer head"]
-    differs: Bool[np.ndarray, "role layer head"]
 
 
 def check_same_texts(a: Results, b: Results) -> None:
@@ -105,17 +83,15 @@ def _of_shard(a: Results, b: Results, shard_a: Shard, shard_b: Shard, rounding: 
     )
     if scores_a.shape != scores_b.shape:
         raise AnalysisError(f"{a.checkpoint} and {b.checkpoint} do not have the same heads. Choose two that do.")
-    reference, compared = scores_a.astype(np.float64), scores_b.astype(np.float64)
-    differences = compared - reference
-    differences[np.abs(differences) <= rounding * (1 + np.maximum(np.abs(reference), np.abs(compared)))] = 0
+    differences = rounded_differences(scores_a, scores_b, rounding)
     series = {
         ROLE_SCORES: Series(values=differences),
-        ON_REFERENCE: Series(values=np.where(np.isnan(differences), np.nan, reference)),
+        ON_REFERENCE: Series(values=np.where(np.isnan(differences), np.nan, scores_a.astype(np.float64))),
     }
     return statistics_of(series, {(EVERYTHING,): np.arange(len(differences))})
 
 
-def read_differences(a: Results, b: Results, settings: Criterion) -> Differences | None:
+def read_differences(a: Results, b: Results, settings: Criterion) -> PairedTests | None:
     """Paired tests of the differences of two results; None before `write_differences`.
 
     Raises: AnalysisError if the texts differ, and for a damaged file.
@@ -131,28 +107,6 @@ def read_differences(a: Results, b: Results, settings: Criterion) -> Differences
     shapes = [sums[name].n.shape[1:] for name in (ROLE_SCORES, ON_REFERENCE) if name in sums]
     if len(shapes) < 2 or len(set(shapes)) > 1 or len(shapes[0]) != 3 or shapes[0][0] != len(b.settings.roles):
         raise AnalysisError(f"{path} is damaged (its heads differ). Compare again: {PROGRAM} corpus compare")
-    return _tested(sums[ROLE_SCORES].at(0), sums[ON_REFERENCE].at(0), settings)
-
-
-def _tested(differences: Sums, reference: Sums, settings: Criterion) -> Differences:
-    """As `attention_sieve.core.comparison.differences.paired_tests`, from the sums."""
-    from scipy.special import stdtr
-
-    std = np.sqrt(ratio(differences.squares, differences.n - 1))
-    constant = std <= CONSTANT_SPREAD * np.abs(differences.mean)
-    t = ratio(differences.mean, np.where(constant, 0, std)) * np.sqrt(differences.n)
-    p = 2 * stdtr(differences.n - 1, -np.abs(t))
-    p_adjusted = corrected(p, settings)
-    margin = half_interval(differences.n, differences.squares, settings.alpha)
-    return Differences(
-        texts=differences.n,
-        mean_a=reference.mean,
-        mean_b=reference.mean + differences.mean,
-        difference=differences.mean,
-        low=differences.mean - margin,
-        high=differences.mean + margin,
-        t=t,
-        p=p,
-        p_adjusted=p_adjusted,
-        differs=np.where(constant, differences.mean != 0, p_adjusted < settings.alpha),
-    )
+    differences, reference = sums[ROLE_SCORES].at(0), sums[ON_REFERENCE].at(0)
+    means = reference.mean, reference.mean + differences.mean
+    return tests_of_differences(moments_of(differences), means, b.settings.roles, settings)

@@ -249,7 +249,7 @@ class CorpusPart:
         """The tests of all heads for all roles, as `attention_sieve.core.roles.hypotheses.role_tests` on the scores
         themselves."""
         scores, above = self.sums(ROLE_SCORES), self.sums(ABOVE_UNIFORM)
-        return tests_of_moments(_moments(scores), _moments(above), self.results.settings.roles, settings)
+        return tests_of_moments(moments_of(scores), moments_of(above), self.results.settings.roles, settings)
 
     def untested(self, tests: HeadTests) -> dict[str, str]:
         """Roles that could not be tested, with the reason, as `attention_sieve.core.roles.hypotheses.untested`."""
@@ -278,7 +278,7 @@ class CorpusPart:
         if settings.rule == "role":
             evidence = np.minimum(evidence, evidence_of(wealth[len(TAUS)]))
         evidence = np.where(scores.n > 0, evidence, np.nan)
-        return tests_of_evidence(_moments(scores), evidence, self.results.settings.roles, settings)
+        return tests_of_evidence(moments_of(scores), evidence, self.results.settings.roles, settings)
 
     def surface(self, alpha: float) -> HeadStatistics:
         """Surface statistics of every head, as `attention_sieve.core.surface.statistics.head_statistics`."""
@@ -361,7 +361,8 @@ class Relations:
     offset_accuracy: Float[np.ndarray, " relation"]
 
 
-def _moments(sums: Sums) -> Moments:
+def moments_of(sums: Sums) -> Moments:
+    """The same without the extremes."""
     return sums.n, sums.mean, sums.squares
 
 

@@ -6,7 +6,8 @@ histogram and with the wealth of bets. Statistics of two shards are merged witho
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import reduce
 from pathlib import Path
 from typing import Any, Final
 
@@ -43,31 +44,20 @@ class Statistics:
     """Logarithms, "stratum threshold stake *cell", of the series with bets: by TAUS, then against uniform
     attention."""
 
-    def row(self, stratum: Stratum = EVERYTHING) -> int:
-        """Index of a stratum on the first axis.
-
-        Raises: AnalysisError if the corpus has no such texts.
-        """
-        if stratum not in self.strata:
-            raise AnalysisError(f"The corpus has no texts of {stratum.title}. Choose another part.")
-        return self.strata.index(stratum)
-
 
 def statistics_of(series: Mapping[str, Series], groups: Mapping[tuple[Stratum, ...], np.ndarray]) -> Statistics:
     """The statistics of a shard; each text is processed once, however many strata it belongs to.
 
     Args:
         series: series by name.
-        groups: rows of the texts that belong to the same strata, from `attention_sieve.core.corpus.strata.groups_of`.
+        groups: rows of the texts that belong to the same strata, from `attention_sieve.core.corpus.strata.groups_of`;
+            at least one.
 
     Raises: AnalysisError for an infinite number, and for a negative one in a series with bets.
     """
-    total = _empty(series)
-    for strata, rows in groups.items():
-        group_statistics = _of_rows(series, rows)
-        for stratum in strata:
-            total = merged_statistics(total, _in_stratum(group_statistics, stratum))
-    return total
+    of_groups = ((strata, _of_rows(series, rows)) for strata, rows in groups.items())
+    of_strata = (replace(statistics, strata=(each,)) for strata, statistics in of_groups for each in strata)
+    return reduce(merged_statistics, of_strata)
 
 
 def merged_statistics(a: Statistics, b: Statistics) -> Statistics:
@@ -91,52 +81,35 @@ def merged_statistics(a: Statistics, b: Statistics) -> Statistics:
     )
 
 
-def _empty(series: Mapping[str, Series]) -> Statistics:
-    no_rows = _of_rows(series, np.zeros(0, int))
-    return Statistics(
-        strata=(),
-        sums={name: sums.at(slice(0, 0)) for name, sums in no_rows.sums.items()},
-        histograms={name: counts[:0] for name, counts in no_rows.histograms.items()},
-        wealth={name: wealth[:0] for name, wealth in no_rows.wealth.items()},
-    )
-
-
 def _of_rows(series: Mapping[str, Series], rows: np.ndarray) -> Statistics:
     """The statistics of some rows as one stratum."""
-    binned = {name: numbers for name, numbers in series.items() if numbers.bins is not None}
-    bet_on = {name: numbers for name, numbers in series.items() if numbers.uniform is not None}
     return Statistics(
         strata=(EVERYTHING,),
         sums={name: sums_of(numbers.values[rows]).at(None) for name, numbers in series.items()},
         histograms={
             name: counts_of(numbers.values[rows], numbers.bins)[None]
-            for name, numbers in binned.items()
-            if numbers.bins
+            for name, numbers in series.items()
+            if numbers.bins is not None
         },
-        wealth={name: _wealth(numbers, rows)[None] for name, numbers in bet_on.items()},
+        wealth={
+            name: _wealth(numbers.values[rows], numbers.uniform[rows])[None]
+            for name, numbers in series.items()
+            if numbers.uniform is not None
+        },
     )
 
 
-def _wealth(series: Series, rows: np.ndarray) -> Float[np.ndarray, "threshold stake *cell"]:
-    """Wealth after bets on some rows, by TAUS, then against being clearly above uniform attention."""
-    if series.uniform is None:
-        raise RuntimeError("Bets need what uniform attention scores.")
-    starts = range(0, max(1, len(rows)), AT_ONCE)
-    batches = (rows[start : start + AT_ONCE] for start in starts)
-    wealths = [_settled(series.values[batch], series.uniform[batch]) for batch in batches]
+def _wealth(
+    values: Float[np.ndarray, "text *cell"], uniform: Float[np.ndarray, "text *_"]
+) -> Float[np.ndarray, "threshold stake *cell"]:
+    """Wealth after bets on some texts, by TAUS, then against being clearly above uniform attention."""
+    wealths = []
+    for start in range(0, max(1, len(values)), AT_ONCE):
+        batch = slice(start, start + AT_ONCE)
+        # Where a role does not apply there is no score to bet on, so any threshold will do.
+        against_uniform = clearly_above(np.where(np.isnan(uniform[batch]), 1, uniform[batch]))
+        wealths.append(log_wealth(values[batch], [*TAUS, against_uniform]))
     return np.sum(wealths, axis=0)
-
-
-def _settled(values: np.ndarray, uniform: np.ndarray) -> Float[np.ndarray, "threshold stake *cell"]:
-    # Where a role does not apply there is no score to bet on, so any threshold will do.
-    against_uniform = clearly_above(np.where(np.isnan(uniform), 1, uniform))
-    return log_wealth(values, [*TAUS, against_uniform])
-
-
-def _in_stratum(statistics: Statistics, stratum: Stratum) -> Statistics:
-    return Statistics(
-        strata=(stratum,), sums=statistics.sums, histograms=statistics.histograms, wealth=statistics.wealth
-    )
 
 
 def _expanded(statistics: Statistics, strata: tuple[Stratum, ...]) -> Statistics:

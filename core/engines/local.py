@@ -5,7 +5,7 @@ import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
@@ -25,27 +25,22 @@ def run_local(
     """Run tasks as specified by `attention_sieve.core.engines.work.Executor`.
 
     Args:
-        begin: see there.
-        pieces: see there.
+        begin, pieces: see there.
         n_workers: number of processes; with 1, the tasks run in this process.
         gpus: numbers of the GPUs, assigned to the processes in turn; empty if there are none.
     """
     if not pieces:
         return
     if n_workers == 1:
-        yield from _run_here(begin, pieces)
+        function = begin()
+        for index, piece in enumerate(pieces):
+            yield _outcome(function, index, piece)
         return
     pool = _Pool(begin, pieces, n_workers, gpus)
     try:
         yield from pool.outcomes()
     finally:
         pool.end()
-
-
-def _run_here(begin: Callable[[], Do[Piece, Done]], pieces: Sequence[Piece]) -> Iterator[TaskOutcome[Done]]:
-    function = begin()
-    for index, piece in enumerate(pieces):
-        yield _outcome(function, index, piece)
 
 
 def _outcome(function: Do[Piece, Done], index: int, piece: Piece) -> TaskOutcome[Done]:
@@ -80,8 +75,7 @@ class _Pool:
             self._fill()
             ready = set(wait([worker.connection for worker in self._workers]))
             for worker in [worker for worker in self._workers if worker.connection in ready]:
-                outcome = self._received(worker)
-                if outcome is not None:
+                if (outcome := self._received(worker)) is not None:
                     yield outcome
 
     def end(self) -> None:
@@ -102,15 +96,10 @@ class _Pool:
             self._workers.append(self._started())
         for worker in self._workers:
             if worker.index is None and self._waiting:
-                self._give(worker, self._waiting.popleft())
-
-    def _give(self, worker: _Worker, index: int) -> None:
-        worker.index = index
-        self._tries[index] += 1
-        try:
-            worker.connection.send((index, self._pieces[index]))
-        except OSError:
-            return  # the process has ended, which is handled when its connection is waited for
+                worker.index = self._waiting.popleft()
+                self._tries[worker.index] += 1
+                with suppress(OSError):  # the process has ended, which is handled when its connection is waited for
+                    worker.connection.send((worker.index, self._pieces[worker.index]))
 
     def _started(self) -> _Worker:
         context = get_context("spawn")  # a fork of a process with threads may deadlock

@@ -33,8 +33,7 @@ def run_on_ray(
     All machines of a cluster must have the same files under the same paths, and this program's packages.
 
     Args:
-        begin: see there.
-        pieces: see there.
+        begin, pieces: see there.
         n_workers: number of actors.
         address: address of a cluster: "auto" for the one on this machine, or host:port; None to start a local Ray.
         n_threads: processor cores per actor.

@@ -8,8 +8,9 @@ import pandas as pd
 import streamlit as st
 
 from attention_sieve.core.attention.settings import Head, highest_head
+from attention_sieve.core.comparison.differences import PairedTests
 from attention_sieve.core.comparison.transitions import changed_heads, role_changes
-from attention_sieve.core.corpus.paired import Differences, check_same_texts, read_differences
+from attention_sieve.core.corpus.paired import check_same_texts, read_differences
 from attention_sieve.core.corpus.results import Results
 from attention_sieve.core.corpus.strata import EVERYTHING
 from attention_sieve.core.roles.hypotheses import HeadTests
@@ -92,7 +93,7 @@ def _other(a: Opened) -> Results | None:
     return open_offered(str(name)) if name else None
 
 
-def _summary(a: Opened, tests: tuple[HeadTests, HeadTests], paired_tests: Differences | None) -> None:
+def _summary(a: Opened, tests: tuple[HeadTests, HeadTests], paired_tests: PairedTests | None) -> None:
     coarse, _ = shown_roles_of_all([side.mean for side in tests], tests[0].roles)
     holds_a, holds_b = (side.holds for side in tests)
     changes = [change for change in role_changes(holds_a, holds_b, tests[0].roles) if change.role in coarse]
@@ -132,7 +133,7 @@ def _most_changed(tests: tuple[HeadTests, HeadTests]) -> Head:
     return highest_head(changes) if changes.any() else busiest(tests[1])
 
 
-def _which_heads(a: Opened, b: Opened, tests: tuple[HeadTests, HeadTests], paired_tests: Differences | None) -> None:
+def _which_heads(a: Opened, b: Opened, tests: tuple[HeadTests, HeadTests], paired_tests: PairedTests | None) -> None:
     coarse, _ = shown_roles_of_all([side.mean for side in tests], tests[0].roles)
     heads = a.heads(_most_changed(tests))
     left, right = halves()
@@ -177,7 +178,7 @@ def _grids(a: Opened, b: Opened, tests: tuple[HeadTests, HeadTests]) -> None:
             )
 
 
-def _table(a: Opened, tests: tuple[HeadTests, HeadTests], paired_tests: Differences | None) -> None:
+def _table(a: Opened, tests: tuple[HeadTests, HeadTests], paired_tests: PairedTests | None) -> None:
     if paired_tests is not None:
         table = by_head(tests[0].roles, {name: getattr(paired_tests, name) for name in FIELDS})
     else:
