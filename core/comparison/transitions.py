@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.attention.settings import Head, highest_head
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.roles.roles import COARSE_ROLES, combinations
 
@@ -112,6 +112,34 @@ def _role_change(
     )
 
 
+def role_moved_most(
+    holds_a: Bool[np.ndarray, "role layer head"],
+    holds_b: Bool[np.ndarray, "role layer head"],
+    difference: Float[np.ndarray, "role layer head"],
+    roles: tuple[str, ...],
+    of: tuple[str, ...],
+) -> str:
+    """The role that most heads gain or lose; ties are resolved by the difference of scores.
+
+    Args:
+        holds_a, holds_b: which head has which role under the reference, and under the compared checkpoint.
+        difference: mean of b - a; NaN where a role is not applicable.
+        roles: names along the role axis.
+        of: the roles to choose from, at least one; of roles that tie in both, the first is taken.
+
+    Returns: one of `of`. The difference of a role's scores is the mean over heads of their absolute difference.
+    Raises: AnalysisError for different layers or heads; ValueError for a wrong number of role names.
+    """
+    n_changed = {change.role: change.changed for change in role_changes(holds_a, holds_b, roles)}
+    sizes = np.nan_to_num(np.abs(difference)).mean(axis=(1, 2))
+    return max(of, key=lambda role: (n_changed[role], sizes[roles.index(role)]))
+
+
+def head_moved_most(difference: Float[np.ndarray, "layer head"]) -> Head:
+    """The head with the largest absolute difference, NaN counting as 0; of ties the first by layer and head."""
+    return highest_head(np.nan_to_num(np.abs(difference)))
+
+
 def changes_per_layer(
     holds_a: Bool[np.ndarray, "role layer head"], holds_b: Bool[np.ndarray, "role_b layer_b head_b"]
 ) -> tuple[Int[np.ndarray, "role layer"], Int[np.ndarray, "role layer"]]:
@@ -156,11 +184,6 @@ def busiest_layers(changed: Bool[np.ndarray, "layer head"]) -> tuple[int, int, i
 def depths(n_layers: int) -> Float[np.ndarray, " layer"]:
     """Relative depth of each layer: 0 next to the input, 1 at the output; 0.5 for a single layer."""
     return np.linspace(0, 1, n_layers) if n_layers > 1 else np.full(n_layers, 0.5)
-
-
-def shares_per_layer(holds: Bool[np.ndarray, "role layer head"]) -> Float[np.ndarray, "role layer"]:
-    """Share of each layer's heads that have each role, 0 to 1; comparable between checkpoints of different shapes."""
-    return holds.mean(axis=2)
 
 
 def check_heads(a: tuple[int, ...], b: tuple[int, ...], roles: tuple[str, ...] | None = None) -> None:

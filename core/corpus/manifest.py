@@ -11,6 +11,8 @@ statistics.safetensors   statistics of all shards, merged in their order
 import hashlib
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -156,6 +158,18 @@ def check_versions(manifest: Manifest) -> None:
             f"The corpus was planned with {', '.join(differing)}, and scores of two versions do not belong together. "
             "Install these versions, or plan it again in another folder."
         )
+
+
+@contextmanager
+def written(path: Path, remedy: str = "Check the free space and the permissions there.") -> Iterator[None]:
+    """Context for writing a file, or the files of a folder.
+
+    Raises: AnalysisError that says what to do if writing fails.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise AnalysisError(f"{path} cannot be written ({error.strerror or error}). {remedy}") from None
 
 
 def text_path(folder: Path, shard: Shard) -> Path:

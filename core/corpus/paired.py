@@ -8,7 +8,7 @@ import numpy as np
 
 from attention_sieve.core.commands import make_folder, write_whole
 from attention_sieve.core.comparison.differences import ROUNDING, PairedTests, rounded_differences, tests_of_differences
-from attention_sieve.core.corpus.manifest import Shard, score_path
+from attention_sieve.core.corpus.manifest import Shard, score_path, written
 from attention_sieve.core.corpus.results import Results, moments_of
 from attention_sieve.core.corpus.score_files import read_role_scores
 from attention_sieve.core.corpus.statistics import (
@@ -67,12 +67,8 @@ def write_differences(a: Results, b: Results) -> Path:
     path = differences_path(a, b)
     make_folder(path.parent)
     facts = {"reference": a.fingerprint, "compared": b.fingerprint, "texts": a.texts_sha256}
-    try:
+    with written(path):
         write_whole(path, lambda temporary: write_statistics(temporary, total, facts))
-    except OSError as error:
-        raise AnalysisError(
-            f"{path} cannot be written ({error.strerror or error}). Check the free space and the permissions there."
-        ) from None
     return path
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from attention_sieve.core.commands import make_folder, write_whole
+from attention_sieve.core.corpus.manifest import written
 from attention_sieve.core.corpus.plan import LARGEST_SHARD, SHARD_SIZE, checked_inputs, corpus_texts, counted_names
 from attention_sieve.core.corpus.texts.parsed import (
     PARSED_FOLDER,
@@ -94,7 +95,7 @@ def _split(folder: Path, texts: str, columns: tuple[str, ...] | None, shard_size
     for name in (PARSED_FOLDER, UNPARSED_FOLDER):
         make_folder(folder / name)
     source, n_texts, n_shards = counted_names(corpus_texts(texts, columns)), 0, 0
-    try:
+    with written(folder / PARSING):
         for shard_texts in shards_of(source, shard_size):
             write_whole(unparsed_path(folder, f"{n_shards:06}"), partial(write_texts, texts=shard_texts))
             n_texts, n_shards = n_texts + len(shard_texts), n_shards + 1
@@ -102,11 +103,6 @@ def _split(folder: Path, texts: str, columns: tuple[str, ...] | None, shard_size
             raise AnalysisError(f"{texts} holds no text. Choose another folder.")
         parsing = replace(expected, n_texts=n_texts, n_shards=n_shards)
         write_parsing(folder, parsing)
-    except OSError as error:
-        raise AnalysisError(
-            f"{folder / PARSING} cannot be written ({error.strerror or error}). Check the free space and the "
-            "permissions there."
-        ) from None
     return parsing
 
 

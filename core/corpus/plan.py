@@ -1,7 +1,7 @@
 """Splits the texts of a corpus into shards, once, and writes the manifest."""
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,9 +18,10 @@ from attention_sieve.core.corpus.manifest import (
     read_manifest,
     text_path,
     write_manifest,
+    written,
 )
 from attention_sieve.core.corpus.settings import CorpusSettings, versions
-from attention_sieve.core.corpus.strata import Names
+from attention_sieve.core.corpus.strata import MOST_NAMES
 from attention_sieve.core.corpus.texts.inputs import HUB, CorpusText, input_files, read_inputs
 from attention_sieve.core.corpus.texts.parsed import read_parsed, read_parsing
 from attention_sieve.core.corpus.texts.text_shards import shards_of, write_texts
@@ -83,14 +84,9 @@ def write_plan(folder: Path, planned: Manifest, report: Callable[[int], None] = 
         return _existing_plan(folder, planned)
     for name in FOLDERS:
         make_folder(folder / name)
-    try:
-        shards = tuple(_written_shards(folder, planned, report))
-        manifest = replace(planned, shards=shards)
+    with written(folder):
+        manifest = replace(planned, shards=tuple(_written_shards(folder, planned, report)))
         write_manifest(folder, manifest)
-    except OSError as error:
-        raise AnalysisError(
-            f"{folder} cannot be written ({error.strerror or error}). Check the free space and the permissions there."
-        ) from None
     return manifest
 
 
@@ -145,14 +141,20 @@ def _written_shards(folder: Path, planned: Manifest, report: Callable[[int], Non
         raise AnalysisError(f"{planned.texts} holds no text. Choose another folder.")
 
 
-def counted_names(texts: Iterator[CorpusText]) -> Iterator[CorpusText]:
+def counted_names(texts: Iterable[CorpusText]) -> Iterator[CorpusText]:
     """The same texts, counting their data sets and languages.
 
-    Raises: AnalysisError for more data sets or languages than statistics are kept for.
+    Raises: AnalysisError for more than MOST_NAMES data sets or languages.
     """
-    names = Names()
+    counts: dict[str, set[str]] = {"data sets": set(), "languages": set()}
     for text in texts:
-        names.add(text)
+        for (word, names), name in zip(counts.items(), (text.dataset, text.language)):
+            names.add(name)
+            if len(names) > MOST_NAMES:
+                raise AnalysisError(
+                    f"The corpus has more than {MOST_NAMES} {word}, among them {name[:40]!r}. Each gets its own "
+                    f"statistics: use fewer folders, or remove the column with the {word}."
+                )
         yield text
 
 

@@ -11,7 +11,15 @@ from typing import Final
 from filelock import FileLock, Timeout
 
 from attention_sieve.core.commands import write_whole
-from attention_sieve.core.corpus.manifest import FOLDERS, STATISTICS, Manifest, Shard, check_versions, statistics_path
+from attention_sieve.core.corpus.manifest import (
+    FOLDERS,
+    STATISTICS,
+    Manifest,
+    Shard,
+    check_versions,
+    statistics_path,
+    written,
+)
 from attention_sieve.core.corpus.shard import ShardRecord, Soundness, clear_unfinished, read_record, scorer, soundness
 from attention_sieve.core.corpus.statistics import Statistics, merged_statistics, open_statistics, write_statistics
 from attention_sieve.core.engines.work import Executor
@@ -118,12 +126,8 @@ def merge(folder: Path, manifest: Manifest) -> Statistics:
     }
     facts = manifest.facts() | counts
     path = folder / STATISTICS
-    try:
+    with written(path, "Free some space and run the command again."):
         write_whole(path, lambda temporary: write_statistics(temporary, total, facts))
-    except OSError as error:
-        raise AnalysisError(
-            f"{path} cannot be written ({error.strerror or error}). Free some space and run the command again."
-        ) from None
     return total
 
 

@@ -7,7 +7,7 @@ process ends, a shard is either done or as if it had not been started.
 import errno
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -32,7 +32,6 @@ from attention_sieve.core.json_values import typed_json
 from attention_sieve.core.passes.question import answer
 from attention_sieve.core.passes.texts import PassText, check_settings, prepare, trees
 from attention_sieve.core.statistics.series import SCORE_BINS, Series, Values
-from attention_sieve.core.texts.relations import Dependencies
 from attention_sieve.core.texts.text import Text
 
 AnyAnalysis = Analysis[Any, Any, Any, Any, Any]
@@ -188,7 +187,9 @@ def _numbers(
     question = analysis.question(settings)
     question.check(reading.of_pass.kind)
     tokens, read = list(reading.prepared.values()), [reading.inputs[row] for row in reading.prepared]
-    items, rows = analysis.items(read, _trees(tokens, read), settings), np.array(list(reading.prepared))
+    # Parsed once the first is read; of a text that is cut, the rest is not parsed.
+    parsed = (each for each in trees(tokens, read) if each is not None)
+    items, rows = analysis.items(read, parsed, settings), np.array(list(reading.prepared))
     values: dict[str, np.ndarray] = {}
     for batch in answer(reading.checkpoint, question, items, dict(enumerate(tokens)), reading.of_pass):
         places, results = zip(*batch, strict=True)
@@ -197,11 +198,6 @@ def _numbers(
                 values[name] = np.full((len(reading.inputs), *numbers.shape[1:]), np.nan, numbers.dtype)
             values[name][rows[list(places)]] = numbers
     return values
-
-
-def _trees(tokens: Sequence[PassText], texts: Sequence[Text]) -> Iterator[tuple[Text, Dependencies]]:
-    """Parsed once the first is read; of a text that is cut, the rest is not parsed."""
-    yield from (parsed for parsed in trees(tokens, texts) if parsed is not None)
 
 
 def _write(folder: Path, manifest: Manifest, shard: Shard, shard_scores: ShardScores) -> ShardRecord:
@@ -263,16 +259,7 @@ def soundness(folder: Path, manifest: Manifest, shard: Shard) -> Soundness:
 
 
 def clear_unfinished(folder: Path, names: Sequence[str]) -> None:
-    """Remove files that were half written when a process was killed.
-
-    Args:
-        folder: folder of the results.
-        names: names of the folders in it.
-    """
-    for path in _parts(folder, names):
-        path.unlink(missing_ok=True)
-
-
-def _parts(folder: Path, names: Sequence[str]) -> Iterator[Path]:
+    """Remove files in folders of the results that were half written when a process was killed."""
     for name in names:
-        yield from (folder / name).glob("*.part")
+        for path in (folder / name).glob("*.part"):
+            path.unlink(missing_ok=True)

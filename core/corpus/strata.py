@@ -8,7 +8,6 @@ import numpy as np
 from jaxtyping import Int
 
 from attention_sieve.core.corpus.texts.inputs import CorpusText
-from attention_sieve.core.errors import AnalysisError
 
 StratumKind = Literal["all", "data set", "language", "length"]
 STRATUM_KINDS: Final[tuple[StratumKind, ...]] = ("all", "data set", "language", "length")
@@ -59,36 +58,12 @@ def groups_of(
     groups: dict[tuple[Stratum, ...], list[int]] = {}
     for row, (text, length) in enumerate(zip(texts, lengths.tolist(), strict=True)):
         if n_tokens[row]:
-            groups.setdefault(_strata_of(text, length), []).append(row)
+            of_kinds = (
+                Stratum("data set", text.dataset),
+                Stratum("language", text.language),
+                Stratum("length", LENGTH_NAMES[length]),
+            )
+            strata = (EVERYTHING, *(stratum for stratum in of_kinds if stratum.name))
+            groups.setdefault(strata, []).append(row)
     ordered = sorted(groups, key=lambda strata: [stratum.order for stratum in strata])
     return {strata: np.array(groups[strata]) for strata in ordered}
-
-
-def _strata_of(text: CorpusText, length: int) -> tuple[Stratum, ...]:
-    strata = (Stratum("data set", text.dataset), Stratum("language", text.language))
-    return (EVERYTHING, *(stratum for stratum in strata if stratum.name), Stratum("length", LENGTH_NAMES[length]))
-
-
-class Names:
-    """Counts the data sets and the languages of a corpus while it is read."""
-
-    def __init__(self) -> None:
-        """Begin with none."""
-        self._datasets: set[str] = set()
-        self._languages: set[str] = set()
-
-    def add(self, text: CorpusText) -> None:
-        """Count those of another text.
-
-        Raises: AnalysisError for more than MOST_NAMES.
-        """
-        for names, name, word in (
-            (self._datasets, text.dataset, "data sets"),
-            (self._languages, text.language, "languages"),
-        ):
-            names.add(name)
-            if len(names) > MOST_NAMES:
-                raise AnalysisError(
-                    f"The corpus has more than {MOST_NAMES} {word}, among them {name[:40]!r}. Each gets its own "
-                    f"statistics: use fewer folders, or remove the column with the {word}."
-                )

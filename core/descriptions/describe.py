@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from attention_sieve.core.attention.settings import Head
-from attention_sieve.core.descriptions.best_relations import best_relations
+from attention_sieve.core.descriptions.accuracies import ReadMentions, best_relations, followed_mentions
 from attention_sieve.core.descriptions.facts import (
     RESTS,
     Fact,
@@ -21,7 +21,6 @@ from attention_sieve.core.descriptions.facts import (
     SpreadFact,
     Target,
 )
-from attention_sieve.core.descriptions.mentions import ReadMentions, followed_mentions
 from attention_sieve.core.relations.cases import TextPredictions
 from attention_sieve.core.roles.record import Keys
 from attention_sieve.core.roles.roles import role_named

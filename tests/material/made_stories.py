@@ -6,7 +6,7 @@ from made_heads import FINDER, SHAPE
 
 from attention_sieve.core.coreference.accuracy import MentionChoices
 from attention_sieve.core.coreference.mentions import Mention, MentionText
-from attention_sieve.core.descriptions.mentions import LEAST_MENTIONS, ReadMentions
+from attention_sieve.core.descriptions.accuracies import LEAST_MENTIONS, ReadMentions
 from attention_sieve.core.texts.text import Text
 
 WORDS = ("Ann", "saw", "Bo", "and", "she", "left")

@@ -11,7 +11,6 @@ from attention_sieve.core.comparison.transitions import (
     changes_per_layer,
     depths,
     role_changes,
-    shares_per_layer,
     transitions,
 )
 from attention_sieve.core.roles.roles import role_title
@@ -216,7 +215,7 @@ def unlike_shapes(focus: CheckpointFocus) -> None:
     indices = [focus.pair.roles.index(role) for role in focus.coarse]
     holds = [tests.holds[indices] for tests in focus.pair.tests]
     st.markdown(wording.DEPTH)
-    shares = [shares_per_layer(side) for side in holds]
+    shares = [side.mean(axis=2) for side in holds]
     by_depth = roles_by_depth(focus.names, shares, [depths(side.shape[1]) for side in holds], focus.coarse)
     chart("roles by depth", by_depth, focus.facts)
     overall = np.stack([side.mean(axis=(1, 2)) for side in holds])

@@ -14,8 +14,8 @@ from attention_sieve.core.attention.settings import Head, PassSettings
 from attention_sieve.core.command_lines import command_line, given_options
 from attention_sieve.core.comparison.differences import ROUNDING, LayerShift, layer_shift
 from attention_sieve.core.comparison.finding import RoleComparison, compared
-from attention_sieve.core.comparison.moved import head_moved_most, role_moved_most
 from attention_sieve.core.comparison.question import COMPARISON, ComparedText, divergences
+from attention_sieve.core.comparison.transitions import head_moved_most, role_moved_most
 from attention_sieve.core.finetuning.chance import AgainstChance
 from attention_sieve.core.roles.finding import RoleFinding, role_finding
 from attention_sieve.core.roles.hypotheses import Criterion, HeadTests

@@ -5,7 +5,7 @@ from typing import Final, get_args
 
 from attention_sieve.core.copying.finding import CopySettings
 from attention_sieve.core.copying.writes import SAMPLE
-from attention_sieve.core.descriptions.best_relations import LEAST_CASES
+from attention_sieve.core.descriptions.accuracies import LEAST_CASES
 from attention_sieve.core.descriptions.describe import MOSTLY, OTHERWISE
 from attention_sieve.core.roles.controls import SEEDS
 from attention_sieve.core.roles.hypotheses import CONSTANT_SPREAD, LEAST_GAIN

@@ -9,7 +9,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_sieve.core.attention.settings import Head, head_name, head_names
-from attention_sieve.core.comparison.moved import head_moved_most
+from attention_sieve.core.comparison.transitions import head_moved_most
 from attention_sieve.core.comparison.word_swap import WordSwap, check_single, largest_move, word_swap
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.texts.text import Text

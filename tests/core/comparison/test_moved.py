@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from attention_sieve.core.comparison.moved import head_moved_most, role_moved_most
+from attention_sieve.core.comparison.transitions import head_moved_most, role_moved_most
 
 ROLES = ("local", "block", "delimiter", "sink")
 NONE = np.zeros((4, 2, 3), bool)

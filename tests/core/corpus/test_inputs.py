@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from attention_sieve.core.corpus.strata import MOST_NAMES, Names
+from attention_sieve.core.corpus.strata import MOST_NAMES
 from attention_sieve.core.corpus.texts.inputs import CorpusText, read_inputs
 from attention_sieve.core.corpus.texts.text_shards import read_texts, shards_of, write_texts
 from attention_sieve.core.errors import AnalysisError, TextError
@@ -279,9 +279,8 @@ def test_shards_bring_texts_back_as_they_were(tmp_path):
 
 
 def test_too_many_data_sets_are_refused_while_they_are_read(tmp_path):
-    names, (text,) = Names(), read_file("a.txt", b"One")
-    for number in range(MOST_NAMES):
-        names.add(CorpusText(text, f"set {number}"))
-    names.add(CorpusText(text, "set 0"))
+    (text,) = read_file("a.txt", b"One")
+    texts = [CorpusText(text, f"set {number % MOST_NAMES}") for number in range(MOST_NAMES + 1)]
+    assert list(counted_names(texts)) == texts
     with pytest.raises(AnalysisError, match=f"more than {MOST_NAMES} data sets"):
-        names.add(CorpusText(text, "one more"))
+        list(counted_names([*texts, CorpusText(text, "one more")]))

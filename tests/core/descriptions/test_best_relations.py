@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from made_heads import BACK, FINDER, TURNED, text
 
-from attention_sieve.core.descriptions.best_relations import LEAST_CASES, best_relations
+from attention_sieve.core.descriptions.accuracies import LEAST_CASES, best_relations
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,9 @@ import numpy as np
 from made_heads import FINDER, ROOT, predictions, surface
 from made_stories import made
 
+from attention_sieve.core.descriptions.accuracies import ReadMentions
 from attention_sieve.core.descriptions.examples import examples
 from attention_sieve.core.descriptions.facts import HeadDescription, KeyControl, MentionFact, RelationFact, ShareFact
-from attention_sieve.core.descriptions.mentions import ReadMentions
 from attention_sieve.core.texts.text import Text
 
 HEAD = (1, 2)

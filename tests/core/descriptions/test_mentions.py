@@ -6,9 +6,9 @@ from made_heads import FINDER, SHAPE, surface
 from made_stories import LUCKY, N_TEXTS, chosen, made
 from scipy.stats import ttest_rel
 
+from attention_sieve.core.descriptions.accuracies import LEAST_MENTIONS, ReadMentions, followed_mentions
 from attention_sieve.core.descriptions.describe import Known, describe_heads
 from attention_sieve.core.descriptions.facts import MentionFact, ShareFact
-from attention_sieve.core.descriptions.mentions import LEAST_MENTIONS, ReadMentions, followed_mentions
 
 
 def test_a_head_is_judged_on_the_documents_on_which_it_was_not_chosen():

@@ -7,8 +7,8 @@ import pytest
 from made_heads import surface
 
 from attention_sieve.core.attention.settings import Window
+from attention_sieve.core.descriptions.examples import MOST_TOKENS, resting, rests, telling_texts
 from attention_sieve.core.descriptions.facts import HeadDescription, ShareFact
-from attention_sieve.core.descriptions.rests import MOST_TOKENS, resting, rests, telling_texts
 from attention_sieve.core.passes.texts import PassText, TextAttention
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText, words_of
