@@ -12,13 +12,13 @@ from attention_sieve.core.corpus.manifest import Shard, score_path, written
 from attention_sieve.core.corpus.results import Results, moments_of
 from attention_sieve.core.corpus.score_files import read_role_scores
 from attention_sieve.core.corpus.statistics import (
+    EVERYTHING,
     Statistics,
     merged_statistics,
     open_statistics,
     statistics_of,
     write_statistics,
 )
-from attention_sieve.core.corpus.strata import EVERYTHING
 from attention_sieve.core.errors import PROGRAM, AnalysisError
 from attention_sieve.core.roles.analysis import ROLE_SCORES
 from attention_sieve.core.roles.hypotheses import Criterion

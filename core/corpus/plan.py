@@ -12,16 +12,16 @@ from attention_sieve.core.commands import make_folder, write_whole
 from attention_sieve.core.corpus.manifest import (
     FOLDERS,
     MANIFEST,
+    CorpusSettings,
     InputFile,
     Manifest,
     Shard,
     read_manifest,
     text_path,
+    versions,
     write_manifest,
     written,
 )
-from attention_sieve.core.corpus.settings import CorpusSettings, versions
-from attention_sieve.core.corpus.strata import MOST_NAMES
 from attention_sieve.core.corpus.texts.inputs import HUB, CorpusText, input_files, read_inputs
 from attention_sieve.core.corpus.texts.parsed import read_parsed, read_parsing
 from attention_sieve.core.corpus.texts.text_shards import shards_of, write_texts
@@ -29,6 +29,8 @@ from attention_sieve.core.errors import AnalysisError
 
 SHARD_SIZE: Final = 10_000
 LARGEST_SHARD: Final = 1_000_000
+MOST_NAMES: Final = 64
+"""Maximum number of data sets, or languages: each takes as much space in the statistics as the whole corpus."""
 WEIGHTS_AND_SETTINGS: Final = (".safetensors", "config.json", ".index.json")
 """Suffixes of files that do not belong to the tokenizer."""
 

@@ -9,17 +9,17 @@ from typing import Any, Final
 import numpy as np
 from jaxtyping import Float, Int
 
-from attention_sieve.core.corpus.manifest import STATISTICS, Manifest, read_manifest
-from attention_sieve.core.corpus.settings import CorpusSettings
+from attention_sieve.core.corpus.manifest import STATISTICS, CorpusSettings, Manifest, read_manifest
 from attention_sieve.core.corpus.statistics import (
+    EVERYTHING,
     HISTOGRAM,
     TOKENS,
     WEALTH,
     Statistics,
     StatisticsFile,
+    Stratum,
     open_statistics,
 )
-from attention_sieve.core.corpus.strata import EVERYTHING, Stratum
 from attention_sieve.core.errors import PROGRAM, AnalysisError, first_line
 from attention_sieve.core.json_values import typed_json
 from attention_sieve.core.relations.analysis import (

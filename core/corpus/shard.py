@@ -19,12 +19,18 @@ from attention_sieve.core.answering import Analysis, Reading, Reduction
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint, randomly_initialised
 from attention_sieve.core.commands import write_whole
-from attention_sieve.core.corpus.manifest import Manifest, Shard, record_path, score_path, statistics_path, text_path
+from attention_sieve.core.corpus.manifest import (
+    CorpusSettings,
+    Manifest,
+    Shard,
+    record_path,
+    score_path,
+    statistics_path,
+    text_path,
+)
 from attention_sieve.core.corpus.plan import sha256_of
 from attention_sieve.core.corpus.score_files import write_scores
-from attention_sieve.core.corpus.settings import CorpusSettings
-from attention_sieve.core.corpus.statistics import TOKENS, Statistics, statistics_of, write_statistics
-from attention_sieve.core.corpus.strata import groups_of
+from attention_sieve.core.corpus.statistics import TOKENS, Statistics, groups_of, statistics_of, write_statistics
 from attention_sieve.core.corpus.texts.inputs import CorpusText
 from attention_sieve.core.corpus.texts.text_shards import read_texts
 from attention_sieve.core.errors import AnalysisError, NoTokens, TextTooLong

@@ -9,19 +9,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
-from attention_sieve.core.corpus.settings import FORMAT, check_format
-from attention_sieve.core.corpus.strata import EVERYTHING, Stratum, StratumKind
+from attention_sieve.core.corpus.manifest import FORMAT, check_format
+from attention_sieve.core.corpus.texts.inputs import CorpusText
 from attention_sieve.core.errors import AnalysisError, first_line
 from attention_sieve.core.json_values import parse_json, typed_json
 from attention_sieve.core.roles.hypotheses import clearly_above
 from attention_sieve.core.statistics.evidence import STAKES, log_wealth
 from attention_sieve.core.statistics.series import BINS, TAUS, Series, Sums, counts_of, merged, no_sums, sums_of
 
+StratumKind = Literal["all", "data set", "language", "length"]
+STRATUM_KINDS: Final[tuple[StratumKind, ...]] = ("all", "data set", "language", "length")
+LENGTHS: Final = (8, 16, 32, 64, 128)
+"""Upper bound of each length in tokens, special tokens included; one more stratum has all longer texts."""
 AT_ONCE: Final = 128
 """Texts whose bets are computed at once: few enough for a processor's cache."""
 PARTS: Final = ("n", "total", "squares", "least", "greatest")
@@ -29,6 +33,58 @@ TOKENS: Final = "tokens"
 """Series of the numbers of tokens of the texts."""
 HISTOGRAM: Final = "histogram"
 WEALTH: Final = "wealth"
+
+
+@dataclass(frozen=True)
+class Stratum:
+    """A subset of the texts with statistics of its own."""
+
+    kind: StratumKind
+    name: str = ""
+
+    @property
+    def order(self) -> tuple[int, int, str]:
+        """Sort key: by kind, then by name; lengths from the shortest."""
+        index = LENGTH_NAMES.index(self.name) if self.kind == "length" else 0
+        return STRATUM_KINDS.index(self.kind), index, self.name
+
+    @property
+    def title(self) -> str:
+        """Display name."""
+        if self.kind == "all":
+            return "all texts"
+        return f"{self.name} tokens" if self.kind == "length" else f"{self.kind} {self.name}"
+
+
+LENGTH_NAMES: Final = (
+    *(f"{low + 1} to {high}" for low, high in zip((0, *LENGTHS), LENGTHS)),
+    f"more than {LENGTHS[-1]}",
+)
+EVERYTHING: Final = Stratum("all")
+
+
+def groups_of(
+    texts: Sequence[CorpusText], n_tokens: Int[np.ndarray, " text"]
+) -> dict[tuple[Stratum, ...], Int[np.ndarray, " row"]]:
+    """Rows of the texts by the strata that they belong to, in the order of these strata.
+
+    Args:
+        texts: texts of a shard.
+        n_tokens: number of tokens of each; 0 for a text that is left out, which belongs to no stratum.
+    """
+    lengths = np.searchsorted(np.array(LENGTHS), n_tokens)
+    groups: dict[tuple[Stratum, ...], list[int]] = {}
+    for row, (text, length) in enumerate(zip(texts, lengths.tolist(), strict=True)):
+        if n_tokens[row]:
+            of_kinds = (
+                Stratum("data set", text.dataset),
+                Stratum("language", text.language),
+                Stratum("length", LENGTH_NAMES[length]),
+            )
+            strata = (EVERYTHING, *(stratum for stratum in of_kinds if stratum.name))
+            groups.setdefault(strata, []).append(row)
+    ordered = sorted(groups, key=lambda strata: [stratum.order for stratum in strata])
+    return {strata: np.array(groups[strata]) for strata in ordered}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -50,7 +106,7 @@ def statistics_of(series: Mapping[str, Series], groups: Mapping[tuple[Stratum, .
 
     Args:
         series: series by name.
-        groups: rows of the texts that belong to the same strata, from `attention_sieve.core.corpus.strata.groups_of`;
+        groups: rows of the texts that belong to the same strata, from `groups_of`;
             at least one.
 
     Raises: AnalysisError for an infinite number, and for a negative one in a series with bets.

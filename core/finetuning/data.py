@@ -79,8 +79,13 @@ def read_training_data(
     if task is None:
         is_regression = values is not None and len(set(values)) > MOST_CLASSES_OF_NUMBERS
         task = "regression" if is_regression else "classes"
-    classes = () if task == "regression" else _class_names(labels, values)
-    numbers = _regression_labels(labels, values) if task == "regression" else _class_indices(labels, classes)
+    classes: tuple[str, ...] = ()
+    if task == "regression":
+        numbers = _regression_labels(labels, values)
+    else:
+        classes = _class_names(labels, values)
+        index = {name: float(number) for number, name in enumerate(classes)}
+        numbers = tuple(index[label] for _, label in labels)
     texts = tuple(text for _, text, _ in rows)
     sha256 = hashlib.sha256(content).hexdigest()
     return TrainingData(name, sha256, texts, task, numbers, classes, text_columns, label_column)
@@ -224,11 +229,6 @@ def _class_names(labels: list[tuple[int, str]], values: list[float] | None) -> t
             "one for validation. Add texts of that class, or, for numbers to predict, choose the task regression."
         )
     return tuple(sorted(texts_of, key=lambda label: (float(label) if values is not None else 0.0, label)))
-
-
-def _class_indices(labels: list[tuple[int, str]], classes: tuple[str, ...]) -> tuple[float, ...]:
-    index = {name: float(number) for number, name in enumerate(classes)}
-    return tuple(index[label] for _, label in labels)
 
 
 def _regression_labels(labels: list[tuple[int, str]], values: list[float] | None) -> tuple[float, ...]:

@@ -96,7 +96,10 @@ def finetune(
     loop.finish()
     wrong = _most_wrong(model, batches, [position for batch in order for position in batch], held_out)
     facts = {"texts": len(training), "texts_held_out": len(validation), "max_tokens": max_tokens, "device": device}
-    return _finished(journal, **facts, wrong=[asdict(text) for text in wrong])
+    result = asdict(journal.progress().held_out[-1])
+    record_result(journal.folder, **result, **facts, wrong=[asdict(text) for text in wrong])
+    journal.end("finished")
+    return journal.progress()
 
 
 @contextmanager
@@ -110,12 +113,6 @@ def _enough_memory(device: str, batch_size: int, max_tokens: int) -> Iterator[No
             f"The memory of {device} is too small for batches of {batch_size:,} texts of up to {max_tokens:,} tokens. "
             "Give a smaller batch size or maximum length, or choose a smaller checkpoint."
         ) from None
-
-
-def _finished(journal: Journal, **facts: object) -> Progress:
-    record_result(journal.folder, **asdict(journal.progress().held_out[-1]), **facts)
-    journal.end("finished")
-    return journal.progress()
 
 
 def _examples(

@@ -46,7 +46,10 @@ def movie_reviews(folder: Path) -> tuple[Path, Path]:
     paths = folder / TRAINING_FILE, folder / HELD_OUT_FILE
     if not all(path.is_file() for path in paths):
         for path, snippets in zip(paths, split(parse(_ground_truth(folder)))):
-            _write_table(path, snippets)
+            temporary = path.with_suffix(".part")
+            with temporary.open("w", encoding="utf-8", newline="") as file:
+                csv.writer(file).writerows([COLUMNS, *snippets])
+            temporary.replace(path)
     return paths
 
 
@@ -142,25 +145,12 @@ def split(
 
 
 def _ground_truth(folder: Path) -> bytes:
-    """The file of snippets and ratings."""
-    content = _fetched(folder)
-    for member in MEMBERS:
-        content = read_member(content, member)
-    return content
-
-
-def _fetched(folder: Path) -> bytes:
-    """The package's source distribution; pip itself verifies the published digest."""
+    """The file of snippets and ratings, from the package's source distribution, whose published digest pip verifies."""
     path = folder / ARCHIVE
     if not path.is_file():
         fetch_package(REQUIREMENT, ARCHIVE_SHA256, folder, "--no-binary", "vaderSentiment")
     content = path.read_bytes()
     check_archive(content)
+    for member in MEMBERS:
+        content = read_member(content, member)
     return content
-
-
-def _write_table(path: Path, snippets: Sequence[Labelled]) -> None:
-    temporary = path.with_suffix(".part")
-    with temporary.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows([COLUMNS, *snippets])
-    temporary.replace(path)

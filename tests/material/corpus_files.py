@@ -7,10 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+from attention_sieve.core.corpus.manifest import CorpusSettings
 from attention_sieve.core.corpus.results import cells_of
-from attention_sieve.core.corpus.settings import CorpusSettings
-from attention_sieve.core.corpus.statistics import statistics_of, write_statistics
-from attention_sieve.core.corpus.strata import EVERYTHING, Stratum
+from attention_sieve.core.corpus.statistics import EVERYTHING, Stratum, statistics_of, write_statistics
 from attention_sieve.core.relations.analysis import RELATION_CASES
 from attention_sieve.core.roles.analysis import ROLE_SCORES
 from attention_sieve.core.roles.roles import ROLES

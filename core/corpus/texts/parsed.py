@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from attention_sieve.core.commands import write_whole
-from attention_sieve.core.corpus.settings import check_format
+from attention_sieve.core.corpus.manifest import check_format
 from attention_sieve.core.corpus.texts.inputs import CorpusText
 from attention_sieve.core.corpus.texts.text_shards import iter_texts
 from attention_sieve.core.errors import PROGRAM, AnalysisError, TextError, first_line

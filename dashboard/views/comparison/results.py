@@ -12,7 +12,7 @@ from attention_sieve.core.comparison.differences import PairedTests
 from attention_sieve.core.comparison.transitions import changed_heads, role_changes
 from attention_sieve.core.corpus.paired import check_same_texts, read_differences
 from attention_sieve.core.corpus.results import Results
-from attention_sieve.core.corpus.strata import EVERYTHING
+from attention_sieve.core.corpus.statistics import EVERYTHING
 from attention_sieve.core.roles.hypotheses import HeadTests
 from attention_sieve.core.roles.roles import shown_roles_of_all
 from attention_sieve.core.roles.tables import by_head

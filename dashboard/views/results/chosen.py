@@ -9,7 +9,7 @@ from attention_sieve import __version__
 from attention_sieve.core.attention.settings import Head, highest_head
 from attention_sieve.core.command_lines import command_line, given_options
 from attention_sieve.core.corpus.results import CorpusPart, Results
-from attention_sieve.core.corpus.strata import EVERYTHING, Stratum
+from attention_sieve.core.corpus.statistics import EVERYTHING, Stratum
 from attention_sieve.core.roles.hypotheses import Criterion, HeadTests
 from attention_sieve.core.roles.measures import USUAL_TAU
 from attention_sieve.dashboard import controls, state

@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from attention_sieve.core.attention.settings import Head
-from attention_sieve.core.corpus.strata import EVERYTHING
+from attention_sieve.core.corpus.statistics import EVERYTHING
 from attention_sieve.core.roles.hypotheses import HeadTests, n_holding, untested
 from attention_sieve.core.roles.roles import combinations, shown_roles
 from attention_sieve.core.roles.tables import head_table

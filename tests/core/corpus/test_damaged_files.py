@@ -7,9 +7,8 @@ import pytest
 from corpus_files import manifest, statistics
 from safetensors.numpy import load, save
 
-from attention_sieve.core.corpus.manifest import MANIFEST, STATISTICS, read_manifest
+from attention_sieve.core.corpus.manifest import MANIFEST, STATISTICS, CorpusSettings, read_manifest
 from attention_sieve.core.corpus.results import open_results
-from attention_sieve.core.corpus.settings import CorpusSettings
 from attention_sieve.core.corpus.texts.parsed import PARSING, read_parsing
 from attention_sieve.core.errors import AnalysisError
 

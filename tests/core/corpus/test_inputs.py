@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from attention_sieve.core.corpus.strata import MOST_NAMES
+from attention_sieve.core.corpus.plan import MOST_NAMES, counted_names
 from attention_sieve.core.corpus.texts.inputs import CorpusText, read_inputs
 from attention_sieve.core.corpus.texts.text_shards import read_texts, shards_of, write_texts
 from attention_sieve.core.errors import AnalysisError, TextError

@@ -33,7 +33,7 @@ from attention_sieve.core.corpus.paired import read_differences
 from attention_sieve.core.corpus.results import open_results
 from attention_sieve.core.corpus.run import alone
 from attention_sieve.core.corpus.score_files import highest, read_role_scores
-from attention_sieve.core.corpus.strata import EVERYTHING, Stratum
+from attention_sieve.core.corpus.statistics import EVERYTHING, Stratum
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS, RELATION_NAMES
 from attention_sieve.core.relations.settings import RelationSettings

@@ -23,9 +23,9 @@ from attention_sieve.core.texts.text import read_typed
 from attention_sieve.dashboard import controls, wording
 from attention_sieve.dashboard.components.kept_text import mark_of
 from attention_sieve.dashboard.plain import WORD_JOINER, plain
-from attention_sieve.dashboard.views.finetune import kept_table
+from attention_sieve.dashboard.views.finetune import labelled
 from attention_sieve.dashboard.views.finetune import wording as labelled_wording
-from attention_sieve.dashboard.views.finetune.kept_table import TABLE as TABLE_KEY
+from attention_sieve.dashboard.views.finetune.labelled import TABLE as TABLE_KEY
 from attention_sieve.dashboard.views.importance import wording as words
 from attention_sieve.dashboard.views.inspect import wording as inspect_wording
 
@@ -214,7 +214,7 @@ def test_a_reload_brings_the_table_back_with_its_columns_and_removing_it_empties
 
 
 def test_a_table_that_the_tab_has_no_room_for_is_asked_for_by_its_name(app, opened, monkeypatch):
-    monkeypatch.setattr(kept_table, "MOST_KEPT", 20)
+    monkeypatch.setattr(labelled, "MOST_KEPT", 20)
     folder, at = opened("SequenceClassification", {0: "no", 1: "so", 2: "yes"}, metric=words.LABELS)
     at.file_uploader(key="labelled").upload("animals.csv", TABLE.encode()).run()
     assert labelled_wording.not_in_tab("animals.csv") in shown(at).replace("\\", "").replace(WORD_JOINER, "")
