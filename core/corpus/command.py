@@ -19,10 +19,8 @@ from attention_sieve.core.checkpoints.find import choose_device, find_checkpoint
 from attention_sieve.core.commands import INTERRUPTED, TABLES, check_output, write_table
 from attention_sieve.core.corpus.manifest import MANIFEST, CorpusSettings, Manifest, read_manifest
 from attention_sieve.core.corpus.paired import read_differences, write_differences
-from attention_sieve.core.corpus.parsing import parse_corpus
-from attention_sieve.core.corpus.plan import SHARD_SIZE, corpus_plan, write_plan
-from attention_sieve.core.corpus.recent import remember_results
-from attention_sieve.core.corpus.results import CorpusPart, open_results
+from attention_sieve.core.corpus.plan import SHARD_SIZE, corpus_plan, parse_corpus, write_plan
+from attention_sieve.core.corpus.results import CorpusPart, open_results, remember_results
 from attention_sieve.core.corpus.run import ShardsDone, alone, check, merge, named, run
 from attention_sieve.core.corpus.shard import REDUCTIONS, reductions
 from attention_sieve.core.corpus.statistics import EVERYTHING, STRATUM_KINDS, Stratum

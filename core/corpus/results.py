@@ -1,5 +1,6 @@
 """Opens a results folder, and derives from its statistics what pages and commands show; reads no texts."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,6 +10,8 @@ from typing import Any, Final
 import numpy as np
 from jaxtyping import Float, Int
 
+from attention_sieve.core.checkpoints.folders import program_folder
+from attention_sieve.core.commands import write_whole
 from attention_sieve.core.corpus.manifest import STATISTICS, CorpusSettings, Manifest, read_manifest
 from attention_sieve.core.corpus.statistics import (
     EVERYTHING,
@@ -63,6 +66,9 @@ N_AXES_OF_HEADS: Final = 3
 """Least number of axes of a series with heads: names, layers, heads."""
 NO_PARSER: Final = "the corpus was scored without the parser"
 """Why a syntactic role could not be tested."""
+MOST_RECENT: Final = 8
+"""Maximum number of remembered folders."""
+RECENT: Final = "results.json"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -374,3 +380,24 @@ def _threshold(tau: float) -> int:
             f"Evidence was recorded for thresholds up to {TAUS[-1]:g}, and tau is {tau:g}. Choose a lower tau."
         )
     return indices[0]
+
+
+def recent_results() -> list[Path]:
+    """The folders that still exist, the latest first."""
+    try:
+        paths: tuple[str, ...] = typed_json((program_folder() / RECENT).read_bytes(), tuple[str, ...])
+    except (OSError, ValueError):
+        return []
+    return [folder for folder in map(Path, paths) if (folder / STATISTICS).is_file()]
+
+
+def remember_results(folder: Path) -> None:
+    """Put a folder first; does nothing if the list cannot be written."""
+    resolved = folder.resolve()
+    folders = [resolved, *(path for path in recent_results() if path != resolved)][:MOST_RECENT]
+    content = json.dumps([str(path) for path in folders])
+    try:
+        program_folder().mkdir(parents=True, exist_ok=True)
+        write_whole(program_folder() / RECENT, lambda temporary: temporary.write_text(content, encoding="utf-8"))
+    except OSError:
+        return

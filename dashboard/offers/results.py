@@ -41,7 +41,7 @@ def _folder(entry: str) -> Path:
 
 def offered() -> dict[str, Path]:
     """Folders by displayed name: the folder name, or the whole path if two have the same name."""
-    from attention_sieve.core.corpus.recent import recent_results  # imports pandas, which would delay a first visit
+    from attention_sieve.core.corpus.results import recent_results  # imports pandas, which would delay a first visit
 
     folders = list(dict.fromkeys([*named(), *([] if is_public() else recent_results())]))
     names = [folder.name for folder in folders]
@@ -56,8 +56,7 @@ def open_offered(name: str) -> "Results":
     Raises: AnalysisError for a folder that is missing or has no results, a name that several folders have, and on a
         public server a folder that is not offered.
     """
-    from attention_sieve.core.corpus.recent import remember_results
-    from attention_sieve.core.corpus.results import open_results
+    from attention_sieve.core.corpus.results import open_results, remember_results
 
     folders = offered()
     if name not in folders and (is_public() or NETWORK_SHARE.match(name)):

@@ -1,13 +1,18 @@
 """Which heads changed from one checkpoint to another, and tabs with further questions."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, Final
 
 import numpy as np
 import streamlit as st
 from jaxtyping import Bool
 
+from attention_sieve.cache.inference import Inference
+from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.comparison.tables import role_change_table, transition_table
 from attention_sieve.core.comparison.transitions import (
+    Transition,
     changes_per_layer,
     depths,
     role_changes,
@@ -15,11 +20,13 @@ from attention_sieve.core.comparison.transitions import (
 )
 from attention_sieve.core.roles.roles import role_title
 from attention_sieve.core.roles.uncertainty.stability import CERTAIN, resamples, stability
-from attention_sieve.dashboard import controls
+from attention_sieve.core.texts.text import Text
+from attention_sieve.dashboard import controls, link, state
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.comparison.checkpoints import role_small_multiples
 from attention_sieve.dashboard.figures.comparison.depths import overall_shares, roles_by_depth
+from attention_sieve.dashboard.figures.comparison.flow import heads_by_mark, role_flow
 from attention_sieve.dashboard.figures.comparison.score_changes import score_change_scatter
 from attention_sieve.dashboard.figures.comparison.shifts import (
     divergence_by_layer,
@@ -27,20 +34,27 @@ from attention_sieve.dashboard.figures.comparison.shifts import (
     shift_by_layer,
 )
 from attention_sieve.dashboard.figures.comparison.steps import roles_over_steps, shift_over_steps
+from attention_sieve.dashboard.figures.figure import counted
 from attention_sieve.dashboard.files.commands import without_command
-from attention_sieve.dashboard.files.downloads import table_downloads
+from attention_sieve.dashboard.files.downloads import offer_page, table_downloads
+from attention_sieve.dashboard.saved_page.content import Content
 from attention_sieve.dashboard.views import frame
+from attention_sieve.dashboard.views.asking import policy
 from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.comparison import wording
 from attention_sieve.dashboard.views.comparison.differences import FINER, differences, divergence, grids, which_heads
-from attention_sieve.dashboard.views.comparison.flow import flow
-from attention_sieve.dashboard.views.comparison.numbers import CheckpointFocus, divergence_of_heads, shift
+from attention_sieve.dashboard.views.comparison.numbers import CheckpointFocus, all_heads_on, divergence_of_heads, shift
 from attention_sieve.dashboard.views.descriptions.sentences import with_sentences
 from attention_sieve.dashboard.views.layout import halves
 from attention_sieve.dashboard.views.pickers import from_list, some_of, toggle
+from attention_sieve.dashboard.views.plotly_charts import plotly_chart
+from attention_sieve.dashboard.views.saving import ScoredTexts, attention_in, content_of, first_that_fits, html_of
 
 ROLE_WIDTH = 250
 """Width of the list of roles, in pixels."""
+TRANSITION: Final = "transition"
+"""Key and query parameter of the chosen transition, by the name of its mark."""
+HEAD: Final = "transition head"
 
 
 def changes(focus: CheckpointFocus, steps: Sequence[int] | None) -> None:
@@ -137,7 +151,7 @@ def _transitions(focus: CheckpointFocus) -> None:
     holds = focus.compared.holds
     st.markdown(wording.TRANSITIONS_SEE)
     between = transitions(*holds, focus.pair.roles, focus.coarse)
-    flow(focus, between)
+    _flow(focus, between)
     table = transition_table(between)
     st.dataframe(table, hide_index=True, column_config={"which": st.column_config.TextColumn(width="large")})
     table_downloads("transitions", table, focus.facts)
@@ -146,6 +160,53 @@ def _transitions(focus: CheckpointFocus) -> None:
     counts = role_change_table([change for change in role_changes(*holds, focus.pair.roles) if change.role in roles])
     st.dataframe(counts, hide_index=True, column_config={"p": st.column_config.NumberColumn(format="%.3g")})
     table_downloads("role changes", counts, focus.facts)
+
+
+def _flow(focus: CheckpointFocus, between: Sequence[Transition]) -> None:
+    """The diagram, and the heads of the transition clicked in it or chosen in the list below."""
+    marks = heads_by_mark(between)
+    st.markdown(wording.FLOW_SEE)
+    plotly_chart("role flow", role_flow(between, focus.names), focus.facts, on_click=partial(_take_mark, marks))
+    if (linked_name := link.take(TRANSITION)) is not None:
+        st.session_state[TRANSITION] = linked_name
+        if linked_name not in marks:
+            link.say(wording.no_such_transition(link.quoted(linked_name)))
+    if st.session_state.get(TRANSITION) not in marks:
+        st.session_state[TRANSITION] = None  # another tau, or another checkpoint, has other transitions
+    mark = st.selectbox(
+        wording.TRANSITION,
+        list(marks),
+        index=None,
+        format_func=lambda name: f"{name}: {counted(len(marks[name]), 'head')}",
+        key=TRANSITION,
+        placeholder=wording.TRANSITION_NONE,
+        help=wording.TRANSITION_HELP,
+        persist_state="session",
+    )
+    # Not the label in the list: its number of heads changes with tau.
+    link.put([TRANSITION], {} if mark is None else {TRANSITION: mark})
+    if mark is not None:
+        _heads(focus, marks[mark])
+
+
+def _take_mark(marks: dict[str, tuple[Head, ...]], mark: Any) -> None:
+    if isinstance(mark, str) and mark in marks:
+        st.session_state[TRANSITION] = mark
+
+
+def _heads(focus: CheckpointFocus, heads: Sequence[Head]) -> None:
+    by_name = {head_name(*head): head for head in heads}
+    pressed = [name for name, head in by_name.items() if head in focus.heads]
+    st.session_state[HEAD] = pressed[-1] if pressed else None
+    st.pills(wording.HEADS_OF, list(by_name), key=HEAD, on_change=_choose, args=(by_name,), help=wording.HEADS_HELP)
+    frame.link_to_inspect(focus.heads)
+
+
+def _choose(by_name: dict[str, Head]) -> None:
+    """Choose the head of the pressed button in every view; pressing it again changes nothing."""
+    name = st.session_state[HEAD]
+    if name is not None:
+        state.push_heads([by_name[name]])
 
 
 def _how_sure(focus: CheckpointFocus) -> None:
@@ -221,3 +282,21 @@ def unlike_shapes(focus: CheckpointFocus) -> None:
     overall = np.stack([side.mean(axis=(1, 2)) for side in holds])
     n_heads = [side[0].size for side in holds]
     chart("overall shares", overall_shares(focus.names, overall, n_heads, focus.coarse), focus.facts)
+
+
+def save_comparison(inference: Inference, focus: CheckpointFocus, text: Text | None) -> None:
+    """Offer both checkpoints, of one shape; without a text, the first of the corpus that fits is drawn."""
+    choice, pair = focus.choice, focus.pair
+    scored = ScoredTexts(
+        focus.texts, pair.scored.n_tokens, pair.scored.sides, tuple(focus.heads), policy() == "truncate"
+    )
+    drawn = text or first_that_fits(scored)
+    of_pass, of_other = (all_heads_on(choice, engine) for engine in pair.engines)
+    if drawn is None or of_pass != of_other:
+        return
+
+    def content() -> Content:
+        attentions = [attention_in(inference, engine, drawn, of_pass) for engine in pair.engines]
+        return content_of(choice, pair.engines, of_pass, scored, (drawn, attentions))
+
+    offer_page([engine.files.name for engine in pair.engines], partial(html_of, content))

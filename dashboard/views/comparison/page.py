@@ -235,9 +235,8 @@ def _draw(
     if not first_screen_is_drawn():
         return
     # Charts and tables import pandas, which would delay the first pictures.
-    from attention_sieve.dashboard.views.comparison.changes import changes, unlike_shapes
+    from attention_sieve.dashboard.views.comparison.changes import changes, save_comparison, unlike_shapes
     from attention_sieve.dashboard.views.comparison.differences import grids
-    from attention_sieve.dashboard.views.comparison.saving import save_comparison
 
     if is_in_lesson:
         if pair.same_shape and shows("compare", "grids"):

@@ -11,8 +11,7 @@ from parses import unparsed
 
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.corpus.manifest import read_manifest, score_path
-from attention_sieve.core.corpus.parsing import parse_corpus
-from attention_sieve.core.corpus.plan import corpus_texts
+from attention_sieve.core.corpus.plan import corpus_texts, parse_corpus
 from attention_sieve.core.corpus.results import open_results
 from attention_sieve.core.corpus.statistics import open_statistics
 from attention_sieve.core.corpus.texts.parsed import PARSED_FOLDER, PARSING, parsed_path, unparsed_path

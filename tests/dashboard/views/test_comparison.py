@@ -19,8 +19,8 @@ from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.samples import REVIEW
 from attention_sieve.dashboard.views.comparison import wording
 from attention_sieve.dashboard.views.comparison.both_texts import prediction_sentence
-from attention_sieve.dashboard.views.comparison.flow import HEAD as HEAD_OF
-from attention_sieve.dashboard.views.comparison.flow import TRANSITION, _take_mark
+from attention_sieve.dashboard.views.comparison.changes import HEAD as HEAD_OF
+from attention_sieve.dashboard.views.comparison.changes import TRANSITION, _take_mark
 from attention_sieve.dashboard.views.comparison.numbers import TrainingHistory
 from attention_sieve.dashboard.views.comparison.page import training_of
 from attention_sieve.dashboard.views.comparison.summary import what_changed
@@ -385,7 +385,7 @@ def test_a_transition_lists_its_heads_and_a_head_leads_to_its_arcs_and_to_inspec
 
 def test_what_a_click_sends_is_taken_only_where_it_names_a_mark(monkeypatch):
     session = {}
-    monkeypatch.setattr("attention_sieve.dashboard.views.comparison.flow.st.session_state", session)
+    monkeypatch.setattr("attention_sieve.dashboard.views.comparison.changes.st.session_state", session)
     marks = {"local → no role": ((0, 1),)}
     for nothing in (None, 3, ["local → no role"], "local → gone", {"mark": 1}):
         _take_mark(marks, nothing)

@@ -15,8 +15,7 @@ from reading import button, command_of, sent
 from attention_sieve.__main__ import main
 from attention_sieve.core.corpus.manifest import STATISTICS
 from attention_sieve.core.corpus.paired import DIFFERENCES
-from attention_sieve.core.corpus.recent import recent_results
-from attention_sieve.core.corpus.results import open_results
+from attention_sieve.core.corpus.results import open_results, recent_results
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.roles.hypotheses import Criterion
 from attention_sieve.core.roles.uncertainty.stability import few_texts
