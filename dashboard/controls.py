@@ -168,7 +168,6 @@ def sidebar() -> None:
 
 
 def _offer_decoder() -> None:
-    """A button that fetches a small decoder, where there is none yet; not on a public server."""
     if public.is_public() or is_made():
         return
     fetching = st.empty()
@@ -200,7 +199,6 @@ def corpora() -> tuple[str, ...]:
 
 
 def checkpoint_names() -> tuple[str, ...]:
-    """Checkpoints to choose from: on a public server all it offers, else suggestions and those fine-tuned here."""
     return checkpoints.names() if public.is_public() else tuple(dict.fromkeys((*suggested(), *made_checkpoints())))
 
 
@@ -211,7 +209,6 @@ def is_pair_here() -> bool:
 
 
 def suggested() -> tuple[str, ...]:
-    """The bundled checkpoint and some of the hub; none on a public server."""
     return () if public.is_public() else SUGGESTED
 
 
@@ -458,7 +455,6 @@ def load_behind() -> None:
 
 
 def _about_checkpoint(shared: Inference, engine: Engine) -> None:
-    """Architecture of the checkpoint, and the device it runs on once loaded."""
     files = engine.files
     device = choose_device(engine.device) if shared.is_loaded(engine) else None
     runs_on = "" if device is None else wording.runs_on(device, engine.dtype)
@@ -472,7 +468,6 @@ def _about_checkpoint(shared: Inference, engine: Engine) -> None:
 
 
 def from_home(folder: Path) -> str:
-    """A path, with ~ for the home folder."""
     home = Path.home()
     return str("~" / folder.relative_to(home)) if folder.is_relative_to(home) else str(folder)
 
@@ -495,10 +490,6 @@ def corpus_texts(choice: Choice) -> tuple[Text, ...]:
 
 
 def read_typed_texts(typed: str) -> tuple[Text, ...]:
-    """Typed texts in the language that the reader chose.
-
-    Raises: TextError.
-    """
     return parsed_by(read_typed(typed), state.parser())
 
 
@@ -509,7 +500,6 @@ def probe_text(choice: Choice) -> Text:
 
 
 def corpus_of_probes(files: CheckpointFiles, kind: ProbeKind) -> tuple[Text, ...]:
-    """The probe texts of a kind in the vocabulary of a checkpoint."""
     return _probe_texts(files, ProbeTextSettings(kind=kind, number=N_PROBES))
 
 
@@ -546,5 +536,4 @@ def _uploaded(file_id: str, name: str, content: Callable[[], bytes]) -> tuple[Te
 def _read_upload(
     file_id: str, name: str, content: Callable[[], bytes], columns: tuple[str, ...] | None
 ) -> tuple[Text, ...]:
-    """Kept by upload and columns."""
     return memory().get_or_put("upload", (file_id, name, columns), lambda: read_file(name, content(), columns))

@@ -54,7 +54,6 @@ def test_settings() -> None:
 
 
 def device_settings() -> None:
-    """Device and number format, for a page without tests."""
     with st.popover(wording.DEVICE, icon=":material/memory:", key="device settings"):
         _device()
 
@@ -130,5 +129,4 @@ def _device() -> None:
 
 
 def _one_of(label: str, options: tuple[Option, ...], key: str, help: str) -> Option:
-    """Select one of a few values."""
     return st.selectbox(label, options, key=key, help=help, bind="query-params", persist_state="session")

@@ -79,8 +79,6 @@ _EMPHASIS: Final = re.compile(r"(\*\*.+?\*\*|\*.+?\*)")
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of a sentence."""
-
     text: str
     style: Literal["plain", "strong", "emphasis"] = "plain"
     means: str | None = None

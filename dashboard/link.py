@@ -107,7 +107,6 @@ def check_widgets() -> None:
 
 
 def show(slot: Any) -> None:
-    """Display the sentences about the link in their slot at the top of the page."""
     if sentences := st.session_state.get(_SAID):
         with slot.container(key="link-said", gap="xsmall"):
             st.warning("\n\n".join(sentences), icon=":material/link_off:")
@@ -170,7 +169,6 @@ def leave_out_upload() -> None:
 
 
 def left_out() -> list[str]:
-    """Sentences about what the link does not hold."""
     values = [st.session_state[name] for name in st.session_state]
     n_uploads = sum(isinstance(value, UploadedFile) for value in values) + st.session_state[_UPLOAD_LEFT_OUT]
     texts = [wording.TEXT_LEFT_OUT] if st.session_state[_LEFT_OUT] else []

@@ -8,8 +8,6 @@ from attention_sieve.dashboard.public import is_public
 
 @dataclass(frozen=True)
 class Page:
-    """A page of the dashboard."""
-
     address: str
     title: str
     icon: str
@@ -41,5 +39,4 @@ PAGES: Final = (
 
 
 def offered_pages() -> tuple[Page, ...]:
-    """The pages of this server."""
     return tuple(page for page in PAGES if page is not FINETUNE or not is_public())

@@ -43,7 +43,6 @@ def check_not_public() -> None:
 
 
 def upload_megabytes() -> int:
-    """Maximum size of an uploaded file, in megabytes."""
     return MEGABYTES if is_public() else text.MAX_BYTES // 10**6
 
 
@@ -56,5 +55,4 @@ def share(store_bytes: int) -> int:
 
 
 def most_texts() -> int:
-    """Maximum number of texts in one request."""
     return MAX_TEXTS if is_public() else text.MAX_TEXTS

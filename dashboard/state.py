@@ -106,21 +106,17 @@ class Choice:
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """Roles that are scored."""
         return self.score_settings.roles
 
     @property
     def scale(self) -> Scale:
-        """Scale of the scores."""
         return self.score_settings.scale
 
     @property
     def correction(self) -> str:
-        """Name of the correction for many tests."""
         return next(name for name, correction in CORRECTIONS.items() if correction == self.criterion.correction)
 
     def pass_settings(self, engine: Engine) -> PassSettings:
-        """Settings of a pass through this checkpoint."""
         kinds = engine.files.kinds
         return PassSettings(self.kind if self.kind in kinds else kinds[0], self.off)
 
@@ -142,7 +138,6 @@ def lesson_is_on(page: str) -> bool:
 
 
 def is_presenting() -> bool:
-    """Whether the page is laid out for a projector."""
     return bool(st.session_state.get(PRESENT))
 
 
@@ -190,18 +185,15 @@ def usual_scale() -> Scale:
 
 
 def choose_scale(scale: Scale) -> None:
-    """Choose a scale from outside its widget."""
     st.session_state["scale"] = next(name for name, of_name in SCALES.items() if of_name == scale)
 
 
 def scale() -> Scale:
-    """The scale of scores that the reader or a link chose, or the usual one."""
     chosen = st.session_state.get("scale")
     return SCALES[chosen] if chosen else usual_scale()
 
 
 def _test_settings() -> tuple[Criterion, ScoreSettings]:
-    """Values of the widgets of the test settings."""
     values = st.session_state
     criterion = Criterion(
         tau=float(values[TAUS[scale()]]),
@@ -229,7 +221,6 @@ def _heads_in_link(name: str, value: str) -> tuple[list[Head], list[str]]:
 
 
 def heads_off() -> list[Head]:
-    """Heads that are switched off; on a first visit, those in the link."""
     value = link.take(OFF)
     if value is not None:
         heads, wrong = _heads_in_link(OFF, value)
@@ -256,7 +247,6 @@ def _is_in(head: Head, n_layers: int, n_heads: int) -> bool:
 
 
 def switch_off(heads: Sequence[Head]) -> None:
-    """Switch exactly these heads off, and write them to the address bar."""
     st.session_state[OFF] = sorted(set(heads))
     put_off_in_link()
 
@@ -289,7 +279,6 @@ def checked_written(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def write_roles(names: tuple[str, ...]) -> None:
-    """Score exactly these written roles beside the others, and write them to the address bar."""
     st.session_state[WRITTEN] = names
     put_written_in_link()
 
@@ -310,7 +299,6 @@ def remember_off(choice: Choice) -> None:
 
 
 def were_off(choice: Choice) -> tuple[Head, ...]:
-    """The heads of this checkpoint that were switched off last."""
     return st.session_state.get("were off", {}).get((choice.checkpoint, choice.kind), ())
 
 
@@ -324,7 +312,6 @@ def put_off_in_link() -> None:
 
 
 def layers_across() -> bool:
-    """Whether grids and maps of heads have a column for each layer, as the reader wishes."""
     return bool(st.session_state.get(LAYERS_ACROSS))
 
 
@@ -362,7 +349,6 @@ def chosen_heads(
 
 
 def choose_heads(heads: list[Head]) -> None:
-    """Remember heads across pages and in the link, and over which typed text the reader has chosen them."""
     st.session_state[HEADS] = heads
     st.session_state[CHOSEN_OVER] = st.session_state.get("text")
     put_in_link(heads)
@@ -427,7 +413,6 @@ def follow(key: str, start: str | float | None) -> None:
 
 
 def fits_link(typed: str) -> bool:
-    """Whether typed texts, URL-encoded, are short enough for a link."""
     return len(quote_plus(typed)) <= LONGEST_IN_LINK
 
 

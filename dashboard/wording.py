@@ -173,7 +173,6 @@ def upload_limits(megabytes: int, n_texts: int) -> str:
 
 
 def texts_read(n_texts: int) -> str:
-    """What was read of an upload; unfolds the texts."""
     return f"{counted(n_texts, 'text')} read: show the corpus"
 
 

@@ -22,8 +22,6 @@ _OVERTAKEN: Final = object()
 
 @dataclass(frozen=True)
 class Selection(Generic[Selected]):
-    """What can be selected in a view, by the reader and by Python."""
-
     key: str
     """The view's own key."""
     initial: Selected

@@ -32,8 +32,6 @@ PACKED: Final = ("png", "pdf", "parquet")
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """A figure that can be downloaded."""
-
     name: str
     """Last part of its file names before the hash."""
     title: str
@@ -53,7 +51,6 @@ class Picture:
             yield self._written(drawn[size], suffix)
 
     def file(self, suffix: str, size: str = PAGE) -> bytes:
-        """One of its files."""
         return self._written(self.svg(SIZES[size]), suffix)
 
     def _written(self, svg: str, suffix: str) -> bytes:
@@ -65,8 +62,6 @@ class Picture:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table that can be downloaded."""
-
     name: str
     title: str
     facts: Mapping[str, str]
@@ -77,20 +72,16 @@ class Table:
 
     @property
     def suffixes(self) -> tuple[str, ...]:
-        """Its formats."""
         return ("csv", "parquet", *(() if self.card is None else ("md",)))
 
     @property
     def archived(self) -> tuple[tuple[str, str], ...]:
-        """Suffix and size of each file in the archive."""
         return tuple((suffix, PAGE) for suffix in self.suffixes)
 
     def files(self) -> Iterator[bytes]:
-        """Those of the archive, one after the other."""
         return (self.file(suffix) for suffix, _ in self.archived)
 
     def file(self, suffix: str, _: str = PAGE) -> bytes:
-        """One of its files."""
         if suffix == "md" and self.card is not None:
             return self.card(self.facts).encode()
         return table_csv(self.table, self.facts) if suffix == "csv" else table_parquet(self.table, self.facts)

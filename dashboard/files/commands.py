@@ -96,7 +96,6 @@ def command(
 
 
 def without_command(facts: Mapping[str, str]) -> dict[str, str]:
-    """Provenance of numbers that no command computes."""
     return {**facts, "command": NONE}
 
 

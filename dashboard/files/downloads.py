@@ -79,7 +79,6 @@ def offer_page(checkpoints: Sequence[str], html: Callable[[], bytes]) -> None:
 
 
 def page_download() -> None:
-    """Offer the page as one HTML file, where it can be saved."""
     if (saved := _saved.get()) is not None:
         st.download_button(
             wording.SAVE_PAGE,
@@ -145,7 +144,6 @@ def table_downloads(
 
 
 def all_downloads() -> None:
-    """Offer all files of the page in one archive, if there are any."""
     if not (offered := _offered.get()):
         return
     downloads, (page, address), read = list(offered.values()), _page_and_address(), commands.files_read()
@@ -174,12 +172,10 @@ def _others(read: Mapping[str, Callable[[], bytes]]) -> dict[str, bytes]:
 
 
 def references_download() -> None:
-    """Offer the works that the program follows as BibTeX."""
     download_as_it_is(wording.REFERENCES, REFERENCES, "application/x-bibtex", "download references")
 
 
 def download_as_it_is(label: str, file: Path, mime: str, key: str) -> None:
-    """Offer a file of the program."""
     st.download_button(
         label,
         file.read_bytes,

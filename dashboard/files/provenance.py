@@ -51,7 +51,6 @@ def corpus_facts(choice: Choice, engine: Engine, n_texts: int, n_tokens: Sequenc
 def comparison_facts(
     choice: Choice, engines: tuple[Engine, Engine], n_texts: int, n_tokens: Sequence[int] = ()
 ) -> dict[str, str]:
-    """Provenance of a file about two checkpoints on a corpus."""
     reference, compared = engines
     return {
         **corpus_facts(replace(choice, off=()), reference, n_texts, n_tokens),
@@ -63,17 +62,14 @@ def comparison_facts(
 
 
 def threshold_facts(choice: Choice) -> dict[str, str]:
-    """Scale and threshold of the scores in a file."""
     return {"scale": choice.scale, "tau": f"{choice.criterion.tau:g}"}
 
 
 def text_facts(choice: Choice, engine: Engine, text: Text) -> dict[str, str]:
-    """Provenance of a file about one text."""
     return {**engine_facts(choice, engine), "text": " ||| ".join(text.segments)}
 
 
 def engine_facts(choice: Choice, engine: Engine) -> dict[str, str]:
-    """Checkpoint of a file, and how it was run."""
     settings = choice.pass_settings(engine)
     return {
         "program": f"Attention Sieve {__version__}",
@@ -127,5 +123,4 @@ def _model(name: str) -> str:
 
 
 def shortened(text: str) -> str:
-    """Text cut to the width of a figure."""
     return text if len(text) <= LONGEST_LINE else text[: LONGEST_LINE - 1] + "…"

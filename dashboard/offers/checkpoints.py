@@ -20,7 +20,6 @@ DEPTH: Final = 2
 
 
 def names() -> tuple[str, ...]:
-    """Names of the checkpoints that a public server offers."""
     return tuple(_offered(os.environ.get(CHECKPOINTS) or BUNDLED))
 
 

@@ -32,7 +32,6 @@ class NamedCheckpoint:
 
     @classmethod
     def of(cls, files: CheckpointFiles) -> "NamedCheckpoint":
-        """The name of a checkpoint that was found."""
         return cls(files.name, files.revision, files.fingerprint, files.is_decoder, files.quantised)
 
 
@@ -60,7 +59,6 @@ class Asked:
 
     @property
     def facts(self) -> dict[str, str]:
-        """Provenance, in words."""
         first, *others = self.checkpoints
         scores = self.settings.scores
         return {

@@ -155,11 +155,9 @@ class _Comparison:
     """Compares two values of JSON, and counts what it compares."""
 
     def __init__(self, tolerance: float) -> None:
-        """`tolerance` is relative."""
         self.n_values, self._tolerance = 0, tolerance
 
     def differences(self, page: Any, again: Any, where: tuple[str, ...]) -> Iterator[Difference]:
-        """Where they differ."""
         if isinstance(page, dict) and isinstance(again, dict):
             for name in again | page:
                 yield from self._of_field(name, page, again, where)

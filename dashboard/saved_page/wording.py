@@ -12,12 +12,10 @@ ON_WORDS: Final = (
 
 
 def title(names: Sequence[str]) -> str:
-    """What the page is of."""
     return f"Attention heads of {names[0]}" if len(names) == 1 else f"{names[1]} compared with {names[0]}"
 
 
 def changes(n_changed: int, n_heads: int, names: Sequence[str], tests: PairedTests) -> str:
-    """What changes from one checkpoint to another."""
     n_tested = int((tests.texts >= 2).sum())
     return (
         f"From {names[0]} to {names[1]}, {n_changed} of {n_heads} heads gain or lose a role, and "

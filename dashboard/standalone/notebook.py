@@ -108,7 +108,6 @@ class HeadsWidget(anywidget.AnyWidget):
 def _shown(
     files: CheckpointFiles, settings: RoleSettings, off: Sequence[Head], text: Text, passed: PassedText
 ) -> dict[str, Any]:
-    """What notebook.js draws of a text."""
     sieves = sieves_in(passed.text_attention, text, passed.scored.roles, settings.scores.direction)
     of_text = grid_of_text(passed, settings.criterion, f"Heads of {files.name}: roles on this text", files.n_shared)
     coarse, fine = shown_roles(passed.scores, passed.scored.roles)

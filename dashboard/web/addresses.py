@@ -39,7 +39,6 @@ class KnownAddresses:
         self._pages = {_letters(name): address for name, address in pages.items()}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or pass it on."""
         name = _NAME.fullmatch(scope["path"]) if scope["type"] == "http" and scope["method"] == "GET" else None
         if name is None or name[1] in self._addresses or "text/html" not in Headers(scope=scope).get("accept", ""):
             await self._app(scope, receive, send)

@@ -26,7 +26,6 @@ def class_link(host: str, port: int) -> str:
 
 
 def main() -> None:
-    """Print the link and its QR code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("host")
     parser.add_argument("port", type=int)

@@ -14,11 +14,9 @@ class Departures:
     """
 
     def __init__(self, app: ASGIApp) -> None:
-        """Wrap this app."""
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or keep a connection until the browser leaves."""
         if scope["type"] != "websocket":
             await self._app(scope, receive, send)
             return

@@ -30,7 +30,6 @@ class FewUploads:
         """Uploads in progress, by session: they count, though the server does not hold them yet."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or pass it on."""
         upload = _UPLOAD.search(scope["path"]) if scope["type"] == "http" and scope["method"] == "PUT" else None
         if upload is None:
             await self._app(scope, receive, send)

@@ -50,11 +50,9 @@ class OwnSiteOnly:
     """
 
     def __init__(self, app: ASGIApp) -> None:
-        """Wrap this app."""
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or pass it on."""
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
         elif reason := _refused(Headers(scope=scope)):

@@ -22,12 +22,10 @@ class Scripts:
     """Middleware that serves Streamlit's scripts and passes on all other requests."""
 
     def __init__(self, app: ASGIApp) -> None:
-        """Wrap this app."""
         self._app = app
         self._files = {f"/static/js/{path.name}": path for path in FOLDER.glob("*.js")}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or pass it on."""
         is_get = scope["type"] == "http" and scope["method"] == "GET"
         path = self._files.get(scope["path"]) if is_get else None
         if path is None:

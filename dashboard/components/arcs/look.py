@@ -57,7 +57,6 @@ class ArcSettings:
 
     @property
     def top_share(self) -> float | None:
-        """The share that is drawn; None for the default."""
         return float(self.share) if self.share else None
 
     @property

@@ -26,8 +26,6 @@ class Group:
 
 @dataclass(frozen=True, kw_only=True)
 class ArcStyle:
-    """How arcs are drawn."""
-
     controls: Controls = "with"
     """Whether the switches are above the picture, left out, or shown alone: one view of a group can hold the switches
     for the others."""

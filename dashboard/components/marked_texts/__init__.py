@@ -22,8 +22,6 @@ _mount: Final = st.components.v2.component(
 
 @dataclass(frozen=True, kw_only=True)
 class DrawnText:
-    """One text as it is drawn."""
-
     parts: tuple[tuple[str, Mark], ...]
     """Consecutive parts with their marks; together the whole text."""
     says: str

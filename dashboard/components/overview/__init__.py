@@ -36,8 +36,6 @@ _mount = st.components.v2.component(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Overview:
-    """Maps of a whole text, for some heads."""
-
     attention: Float[np.ndarray, "chosen query_block key_block"]
     """Mean weight of each cell, a block of queries by a block of keys; at most 128 x 128 cells."""
     heads: Sequence[tuple[int, int]]

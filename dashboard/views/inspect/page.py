@@ -311,8 +311,6 @@ def _corpus_texts(choice: Choice) -> tuple[tuple[Text, ...], AnalysisError | Non
 
 @dataclass(frozen=True)
 class _Shown:
-    """What the grid of heads shows."""
-
     by_corpus: bool
     """The roles over the corpus; otherwise those by the scores on the text."""
     finer: bool

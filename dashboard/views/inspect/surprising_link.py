@@ -189,5 +189,4 @@ def _button(
     rank: int,
     help: str | None = None,
 ) -> None:
-    """A button that shows one of the links."""
     st.button(label, key=key, type="tertiary", help=help, on_click=_show, args=(text_attention, links, rank))

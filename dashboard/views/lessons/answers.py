@@ -56,7 +56,6 @@ CLOSE_PERCENT: Final = 10
 
 
 def percent(share: float) -> str:
-    """A share as a percentage."""
     return f"{100 * share:.0f}%"
 
 
@@ -374,7 +373,6 @@ def _cells(role: str, text_attention: TextAttention) -> Bool[np.ndarray, "query 
 
 
 def size(inputs: StepInputs) -> StepResult:
-    """Numbers of heads and layers."""
     return StepResult(values=_size(inputs))
 
 

@@ -34,7 +34,6 @@ Counts = Sequence[tuple[str, int]]
 
 @st.fragment(run_every=EVERY)
 def class_counts(question: tally.LessonStep) -> None:
-    """Number of predictions of the class, updated regularly."""
     counts = tally.tally().counts(tally.code_now(), question)
     st.markdown(say(language(), "class_count", count=sum(count for _, count in counts)), width="content")
 

@@ -17,8 +17,6 @@ Guess = Head | int | None
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class StepInputs:
-    """Inputs of the computation of a step."""
-
     visit: Visit
     text_attention: TextAttention | None = None
     """Attention of the text on screen, on pages with a text."""
@@ -31,7 +29,6 @@ class StepInputs:
 
     @property
     def attention(self) -> TextAttention:
-        """Attention of the text on screen."""
         assert self.text_attention is not None, "only steps on pages with a text ask for its attention"
         return self.text_attention
 
@@ -46,8 +43,6 @@ class Phrase:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class StepResult:
-    """Result of the computation of a step."""
-
     values: Mapping[str, str]
     """Values in the text of the step, formatted."""
     section: Literal["", "none"] = ""

@@ -50,8 +50,6 @@ class Quiz:
 
 @dataclass(frozen=True)
 class LessonTexts:
-    """The texts of a lesson in one language."""
-
     title: str
     claim: str
     sections: Mapping[str, Prose]
@@ -73,7 +71,6 @@ def phrases(language: str) -> Mapping[str, str]:
 
 
 def say(language: str, name: str, **values: object) -> str:
-    """A phrase with its values filled in."""
     return Prose(phrases(language)[name]).substitute(values)
 
 

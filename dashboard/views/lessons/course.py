@@ -112,7 +112,6 @@ def _guess_parameter(lesson: int, index: int) -> dict[str, str]:
 
 
 def language() -> str:
-    """The selected language."""
     return str(st.session_state.get(LANGUAGE) or ENGLISH)
 
 
@@ -123,7 +122,6 @@ def now() -> tuple[int, int] | None:
 
 
 def step_now() -> Step:
-    """The current step; to be called in lessons only."""
     current = now()
     assert current is not None, "asked in lessons only"
     return steps_of(current[0])[current[1]]
@@ -174,7 +172,6 @@ def _put(key: str, value: Any) -> None:
 
 
 def put_text(typed: str) -> None:
-    """Put the text of a step on screen again."""
     _put("text", typed)
 
 
@@ -185,20 +182,17 @@ def added_sentences() -> list[str]:
 
 
 def add_own_sentence() -> None:
-    """Add the typed sentence to the corpus."""
     typed = st.session_state[SENTENCE_TO_ADD].strip()
     st.session_state[SENTENCE_TO_ADD] = ""
     add_sentence(typed)
 
 
 def add_sentence(sentence: str) -> None:
-    """Add a sentence to the corpus."""
     corpus = (st.session_state.get(TYPED_TEXTS) or "").rstrip()
     _put(TYPED_TEXTS, "\n".join(filter(None, (corpus, sentence))))
 
 
 def leave() -> None:
-    """Leave the lesson, and restore the previous values."""
     values = st.session_state
     for key, value in values.pop(_BEFORE, {}).items():
         if key == state.HEADS:
@@ -221,7 +215,6 @@ def guess(value: Guess, written: str) -> None:
 
 
 def guess_of(lesson: int, index: int) -> Guess:
-    """The reader's prediction at a step; None if there is none."""
     guesses: dict[tuple[int, int], Guess] = st.session_state.get(_GUESSES, {})
     return guesses.get((lesson, index))
 

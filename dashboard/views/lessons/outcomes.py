@@ -30,8 +30,6 @@ Vectors = Question[Text, Float[np.ndarray, "gating channel"]]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LessonOutcome:
-    """What a checkpoint makes of a text."""
-
     names: tuple[str, ...]
     """Sentences, or what is predicted; highest value first."""
     values: Float[np.ndarray, " name"]
@@ -41,7 +39,6 @@ class LessonOutcome:
 
     @property
     def first(self) -> str:
-        """The name with the highest value."""
         return self.names[0]
 
 
@@ -69,7 +66,6 @@ def first_off_question(heads: tuple[Head, ...], n_layers: int, n_heads: int) -> 
 
 
 def outcome(inputs: StepInputs, off: Sequence[Head]) -> LessonOutcome:
-    """What the checkpoint makes of the text on screen without some heads."""
     text, settings = read_typed(inputs.typed)[0], PassSettings(inputs.visit.settings.kind, tuple(sorted(off)))
     prediction = inputs.visit.inference.on_screen(inputs.visit.engine, predicted, text, settings)
     if prediction is not None and len(prediction.names) > 1:
@@ -98,7 +94,6 @@ def turns(inputs: StepInputs, heads: Sequence[Head]) -> Float[np.ndarray, " n_of
 
 
 def shape_of(inputs: StepInputs) -> tuple[int, int]:
-    """Numbers of layers, and of heads in each."""
     n_layers, n_heads = inputs.attention.attention.shape[:2]
     return n_layers, n_heads
 

@@ -26,7 +26,6 @@ _UNKNOWN: Final = "unknown code"
 
 
 def show() -> None:
-    """Draw the page."""
     in_words = language()
     frame.head(say(in_words, "page"), settings=lambda: None)
     st.markdown(say(in_words, "page_see"))
@@ -92,7 +91,6 @@ def _lesson(lesson: int, visit: Visit | None) -> None:
 
 
 def _i_have_a_code() -> None:
-    """A field for the code of a class, for who has it from a screen and not in a link."""
     in_words = language()
     with st.form("code", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
         st.text_input(
@@ -112,7 +110,6 @@ def _join() -> None:
 
 
 def _for_teachers() -> None:
-    """Presenting, and the code of a class whose predictions are counted."""
     in_words, code = language(), tally.code_now()
     st.subheader(say(in_words, "teach"), anchor=False)
     st.markdown(say(in_words, "teach_text", hours=tally.HOURS))

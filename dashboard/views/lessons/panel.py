@@ -108,7 +108,6 @@ def _ranking(result: StepResult) -> None:
 
 
 def _sentences_to_add() -> None:
-    """Prepared sentences to add by one key each, and a box for one's own."""
     added = course.added_sentences()
     with st.container(horizontal=True, gap="xsmall", key="lesson sentences"):
         for number, sentence in enumerate(MORE_EVIDENCE, 1):
@@ -146,7 +145,6 @@ def elsewhere() -> None:
 
 
 def _head(lesson: int, index: int) -> None:
-    """Title, number of the step, and navigation buttons."""
     in_words, n_steps = language(), len(steps_of(lesson))
     name, n_all = words_of(lesson, in_words).title, max(lesson, *offered())
     following = next((other for other in offered() if other > lesson), None)
@@ -218,7 +216,6 @@ def _heads_to_show(result: StepResult, guess: Guess) -> tuple[Head, ...]:
 
 
 def _ask(step: Step, result: StepResult, inputs: StepInputs) -> None:
-    """Ask for the prediction: a head in the grid, a word in the arcs, or a number."""
     with st.container(horizontal=True, vertical_alignment="bottom", key="lesson guess"):
         if step.asks == "number":
             assert result.most is not None, "a question about a number says up to which"
@@ -278,7 +275,6 @@ def _take_word(words: Sequence[str]) -> None:
 
 
 def _check(lesson: int) -> None:
-    """The question at the end, and the feedback on its answer."""
     question = words_of(lesson, language()).question
     selected = st.radio(question.text, question.options, index=None, key=f"check {lesson}", persist_state="session")
     if selected is not None:

@@ -38,8 +38,6 @@ WITH_PATTERNS: Final[Mapping[str, object]] = MappingProxyType({**ALONE, "pattern
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One step of a lesson."""
-
     name: str
     """Name of its section in the file of the lesson."""
     page: str = "inspect"

@@ -36,7 +36,6 @@ def link_of_class(code: str, lesson: int, index: int) -> str:
 
 
 def button() -> None:
-    """Draw the button that starts or ends presenting."""
     is_on = state.is_presenting()
     st.button(
         say(language(), "stop_presenting" if is_on else "present"),

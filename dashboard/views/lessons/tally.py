@@ -61,7 +61,6 @@ class Tally:
     """Counts of all classes of one server; thread-safe."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
-        """Start without classes."""
         self._clock = clock
         self._lock = Lock()
         self._classes: dict[str, _Class] = {}
@@ -151,12 +150,10 @@ class Tally:
 
 @st.cache_resource(show_spinner=False)
 def tally() -> Tally:
-    """The tally of this server."""
     return Tally()
 
 
 def visitor() -> Visitor:
-    """The visitor whose page runs in this thread."""
     return Visitor(session_id(), st.context.ip_address)
 
 

@@ -26,8 +26,6 @@ SLOW_SECONDS: Final = 2
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OnScreen:
-    """The selected text with its attention and scores."""
-
     text: Text
     now: PassedText
     """Without the heads that are off."""
