@@ -15,8 +15,7 @@ from attention_sieve.dashboard.figures.roles.combinations import Overlaps, code,
 
 _FILES: Final = Path(__file__).parent
 _GEOMETRY: Final[dict[str, Any]] = json.loads((_FILES / "regions.json").read_text("utf-8"))
-"""By number of roles: the outlines of two or three circles or four ellipses, and of the regions between them, as shapely
-cut them once."""
+"""By number of roles: outlines of two or three circles or four ellipses, and of their regions, as shapely cut them."""
 SOURCE: Final = Source(
     "role_venn",
     (_FILES / "venn.html").read_text("utf-8"),

@@ -46,6 +46,7 @@ from attention_sieve.dashboard.views.riddle import show as riddle
 from attention_sieve.dashboard.views.roles.grid import grid_over, how_decided
 from attention_sieve.dashboard.views.text import stories
 from attention_sieve.dashboard.views.text.on_screen import OnScreen, on_screen
+from attention_sieve.dashboard.views.text.simple_patterns import strongest_link
 from attention_sieve.dashboard.views.text.typed import EXAMPLE_TYPED, PAIR_TYPED, pair_fields, text_on_screen
 from attention_sieve.dashboard.views.word_links import wording as words_wording
 from attention_sieve.dashboard.views.word_links.choice import TABS, words_first
@@ -212,9 +213,8 @@ def _with_template(visit: Visit, text: Text) -> Visit:
 
 
 def _written(visit: Visit, screen: OnScreen, prompt: Text, continuation: "Continuation") -> None:
-    from attention_sieve.dashboard.views.writing.panel import (
-        panel,  # imports pandas, for which the first grid does not wait
-    )
+    # imports pandas, for which the first grid does not wait
+    from attention_sieve.dashboard.views.writing.panel import panel
 
     panel(visit, screen, prompt, continuation)
     writing.show_step(screen)
@@ -222,18 +222,16 @@ def _written(visit: Visit, screen: OnScreen, prompt: Text, continuation: "Contin
 
 def _switches(visit: Visit, heads: list[Head], below: DeltaGenerator) -> None:
     """Buttons that switch the chosen heads off, for a lesson, beside which nothing else is said about them."""
-    from attention_sieve.dashboard.views.heads_off import (
-        switch_buttons,  # imports pandas, for which the first grid does not wait
-    )
+    # imports pandas, for which the first grid does not wait
+    from attention_sieve.dashboard.views.heads_off import switch_buttons
 
     with below, st.container(horizontal=True, key="lesson switches"):
         switch_buttons(visit.choice, [head for head in heads if head not in visit.removed])
 
 
 def _next_token(visit: Visit, screen: OnScreen, heads: list[Head]) -> None:
-    from attention_sieve.dashboard.views.inspect.next_token import (
-        next_token,  # imports pandas, for which the first grid does not wait
-    )
+    # imports pandas, for which the first grid does not wait
+    from attention_sieve.dashboard.views.inspect.next_token import next_token
 
     next_token(visit, screen, [head for head in heads if head not in visit.removed])
 
@@ -292,8 +290,6 @@ def _this_head(visit: Visit, screen: OnScreen, tested: Corpus | None, heads: lis
 
 def _in_text(screen: OnScreen, head: Head) -> str:
     """What a head does in the text on screen; empty where it links no two words."""
-    from attention_sieve.dashboard.views.inspect.strongest_link import strongest_link
-
     linked = strongest_link(screen.now.text_attention, head)
     if linked is None:
         return ""

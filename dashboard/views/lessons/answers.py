@@ -37,7 +37,7 @@ from attention_sieve.dashboard.views.lessons.outcomes import (
 )
 from attention_sieve.dashboard.views.lessons.sentences import FAR, NEAR, VerbAndObject
 from attention_sieve.dashboard.views.text import stories, wording
-from attention_sieve.dashboard.views.text.simple_patterns import MOSTLY, SimplePattern, simple_pattern
+from attention_sieve.dashboard.views.text.simple_patterns import MOSTLY, SimplePattern, share_on, simple_pattern
 from attention_sieve.dashboard.views.text.stories import LEAST_SHARE
 
 DOES: Final[dict[SimplePattern, str]] = {
@@ -134,8 +134,7 @@ def resting(inputs: StepInputs) -> StepResult:
     """Number of heads that give more than half of their attention to special tokens, and the strongest of them."""
     text_attention = inputs.attention
     links = stories.STORIES[wording.RESTING].links_of(text_attention.text.queries)
-    rows = links.any(axis=1)
-    shares = (text_attention.attention[:, :, rows] * links[rows]).sum(axis=-1).mean(axis=-1)
+    shares = share_on(text_attention.attention, links)
     strongest_head = stories.strongest(text_attention.attention, links, text_attention.causal)
     return replace_values(
         _number(int((shares > MOSTLY).sum()), shares.size),
@@ -153,13 +152,13 @@ def own_object(inputs: StepInputs) -> StepResult:
     """The same head on the reader's own sentence, from verbs to their objects according to the parser."""
     head = _head_of_lesson_one(inputs)
     text_attention = inputs.attention
-    links = sieve_cells(
-        "syntactic:dobj", text_attention.text, text_attention.causal, _forwards(text_attention), text_attention.window
-    )
+    to_head, from_head = DIRECTIONS  # in causal models from the object back to its verb
+    forwards = (to_head if text_attention.causal else from_head,)
+    links = sieve_cells("syntactic:dobj", text_attention.text, text_attention.causal, forwards, text_attention.window)
     if inputs.typed in (NEAR.sentence, FAR.sentence) or not links.any():
         return StepResult(values={"head": head_name(*head)}, section="none", heads=(head,))
     queries = np.flatnonzero(links.any(axis=1))
-    share = float((text_attention.attention[*head][queries] * links[queries]).sum(axis=-1).mean())
+    share = float(share_on(text_attention.attention[*head], links))
     from_words, to_words = word_names(text_attention.text.queries), word_names(text_attention.text.keys)
     pairs = "; ".join(dict.fromkeys(f"{from_words[query]} → {to_words[key]}" for query, key in np.argwhere(links)))
     even = float(
@@ -288,9 +287,8 @@ def changed_layer(inputs: StepInputs) -> StepResult:
     )
     if attention_a.shape != attention_b.shape:
         return StepResult(values={}, section="none")
-    moved = (
-        np.abs(attention_a - attention_b).sum(axis=-1).mean(axis=-1) / 2
-    )  # for each head: the share of attention that moved
+    # For each head: the share of attention that moved.
+    moved = np.abs(attention_a - attention_b).sum(axis=-1).mean(axis=-1) / 2
     by_layer = moved.mean(axis=1)
     layer = int(by_layer.argmax())
     head = int(moved[layer].argmax())
@@ -355,8 +353,7 @@ def copies_without(inputs: StepInputs) -> StepResult:
         inputs.visit.engine, inputs.visit.texts[0], without, too_long="truncate"
     )
     links, (head,) = _cells("induction", text_attention), result.heads
-    rows = np.flatnonzero(links.any(axis=1))
-    kept = round(100 * float((text_attention.attention[*head][rows] * links[rows]).sum(axis=-1).mean()))
+    kept = round(100 * float(share_on(text_attention.attention[*head], links)))
     values = {**result.values, "previous": head_name(*back.head), "back": percent(back.share), "kept": f"{kept}%"}
     return replace(
         _number(kept, 100),
@@ -378,10 +375,7 @@ def size(inputs: StepInputs) -> StepResult:
 
 def _best(text_attention: TextAttention, links: Bool[np.ndarray, "query key"]) -> StepResult:
     strongest_head = stories.strongest(text_attention.attention, links, text_attention.causal)
-    rows = np.flatnonzero((np.tril(links) if text_attention.causal else links).any(axis=1))
-    shares: Float[np.ndarray, "layer head"] = (
-        (text_attention.attention[:, :, rows] * links[rows]).sum(axis=-1).mean(axis=-1)
-    )
+    shares = share_on(text_attention.attention, np.tril(links) if text_attention.causal else links)
     return StepResult(
         values={
             "head": head_name(*strongest_head.head),
@@ -430,12 +424,6 @@ def _object_links(text_attention: TextAttention, sentence: VerbAndObject) -> Boo
     if not links.any():
         raise AnalysisError("This checkpoint takes only the beginning of the sentence. Choose another for this lesson.")
     return links
-
-
-def _forwards(text_attention: TextAttention) -> tuple[str, ...]:
-    """Direction from a verb to its object, or in causal models back."""
-    to_head, from_head = DIRECTIONS
-    return (to_head if text_attention.causal else from_head,)
 
 
 def _size(inputs: StepInputs) -> dict[str, str]:

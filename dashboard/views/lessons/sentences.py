@@ -6,8 +6,8 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool
 
-from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText
-from attention_sieve.dashboard.views.text.stories import SENTENCE
+from attention_sieve.core.texts.tokens import TokenizedText
+from attention_sieve.dashboard.views.text.stories import SENTENCE, tokens_of
 
 
 @dataclass(frozen=True)
@@ -20,13 +20,9 @@ class VerbAndObject:
 
     def links(self, text: TokenizedText, causal: bool) -> Bool[np.ndarray, "query key"]:
         """Links from the verb to its object, or in causal models from whichever comes later."""
-        verb, its_object = self._tokens(text, self.verb), self._tokens(text, self.object)
+        verb, its_object = (tokens_of(text, self.sentence, word) for word in (self.verb, self.object))
         links = verb[:, None] & its_object
         return np.tril(links | links.T) if causal else links
-
-    def _tokens(self, text: TokenizedText, word: str) -> Bool[np.ndarray, " token"]:
-        start = self.sentence.index(f" {word}") + 1
-        return (text.segments != SPECIAL) & (text.spans[:, 0] < start + len(word)) & (text.spans[:, 1] > start)
 
 
 NEAR: Final = VerbAndObject(SENTENCE, "closed", "shop")

@@ -1,13 +1,14 @@
-"""What a head mostly does in one text, if that is as simple as looking at the previous word."""
+"""What a head does in one text, as far as that is simple: one pattern, or its strongest link between two words."""
 
 from typing import Final, Literal
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText
+from attention_sieve.core.word_links.on_text import TextWord, words_on
 
 SimplePattern = Literal["previous word", "next word", "same word", "rests"]
 MOSTLY: Final = 0.5
@@ -25,12 +26,18 @@ def simple_pattern(text_attention: TextAttention, head: Head) -> tuple[SimplePat
         for pattern, of_pattern in simple_links(text_attention.text.queries).items()
     }
     shares = {
-        pattern: float((attention * of_pattern)[of_pattern.any(axis=1)].sum(axis=-1).mean())
-        for pattern, of_pattern in links.items()
-        if of_pattern.any()
+        pattern: float(share_on(attention, of_pattern)) for pattern, of_pattern in links.items() if of_pattern.any()
     }
     pattern = max(shares, key=lambda each: shares[each])  # every token has a link to its own word
     return (pattern, shares[pattern]) if shares[pattern] > MOSTLY else None
+
+
+def share_on(
+    attention: Float[np.ndarray, "*heads query key"], links: Bool[np.ndarray, "query key"]
+) -> Float[np.ndarray, "*heads"]:
+    """Share of attention on some links, mean over the queries that have one."""
+    queries = np.flatnonzero(links.any(axis=1))
+    return np.asarray((attention[..., queries, :] * links[queries]).sum(axis=-1).mean(axis=-1))
 
 
 def resting_places(text: TokenizedText) -> Bool[np.ndarray, " token"]:
@@ -49,3 +56,28 @@ def simple_links(text: TokenizedText) -> dict[SimplePattern, Bool[np.ndarray, "q
         "same word": joins & (words[:, None] == words),
         "rests": ~resting[:, None] & resting,
     }
+
+
+def strongest_link(text_attention: TextAttention, head: Head) -> tuple[TextWord, TextWord, float] | None:
+    """The two different words between which a head gives the largest share of a word's attention, and that share.
+
+    The share is summed over the tokens of the key and averaged over those of the query. None for a text without two
+    words, for part of a long text, and for a head that was removed from the checkpoint.
+    """
+    if text_attention.overview is not None:
+        return None
+    queries, keys = (
+        [word for word in words_on(side, (0, len(side.ids))) if word.segment != SPECIAL]
+        for side in (text_attention.text.queries, text_attention.text.keys)
+    )
+    from_tokens, to_tokens = (
+        np.array([np.isin(np.arange(n_tokens), word.tokens) for word in words]).reshape(-1, n_tokens)
+        for words, n_tokens in zip((queries, keys), text_attention.attention.shape[-2:])
+    )
+    shares = (from_tokens / from_tokens.sum(axis=1, keepdims=True)) @ text_attention.attention[head] @ to_tokens.T
+    if text_attention.text.queries is text_attention.text.keys:
+        np.fill_diagonal(shares, 0)
+    if not shares.size or not shares.max() > 0:  # NaN for a removed head
+        return None
+    query, key = np.unravel_index(shares.argmax(), shares.shape)
+    return queries[query], keys[key], float(shares[query, key])

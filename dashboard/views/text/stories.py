@@ -24,7 +24,7 @@ from attention_sieve.dashboard.controls import is_pair_here
 from attention_sieve.dashboard.progress import in_its_place
 from attention_sieve.dashboard.samples import EXAMPLE
 from attention_sieve.dashboard.views.text import wording
-from attention_sieve.dashboard.views.text.simple_patterns import SimplePattern, simple_links
+from attention_sieve.dashboard.views.text.simple_patterns import SimplePattern, share_on, simple_links
 from attention_sieve.dashboard.views.text.typed import EXAMPLE_TYPED, PAIR_TYPED
 
 SENTENCE: Final = EXAMPLE.segments[0]
@@ -248,7 +248,7 @@ def strongest(
     """
     links = np.tril(links) if causal else links
     queries = np.flatnonzero(links.any(axis=1))
-    shares = (attention[:, :, queries] * links[queries]).sum(axis=-1).mean(axis=-1)
+    shares = share_on(attention, links)
     of_others, at_distance = np.zeros((2, *shares.shape))
     if words is not None:
         of_others, at_distance = _of_others(attention, links, causal, words), _at_distance(attention, links, words)
@@ -335,13 +335,14 @@ def _words(*pairs: tuple[str, str], example: str = SENTENCE) -> Callable[[Tokeni
     def links(text: TokenizedText) -> Links:
         result = np.zeros((len(text.ids), len(text.ids)), dtype=bool)
         for word, target in pairs:
-            result |= _tokens(text, example, word)[:, None] & _tokens(text, example, target)
+            result |= tokens_of(text, example, word)[:, None] & tokens_of(text, example, target)
         return result
 
     return links
 
 
-def _tokens(text: TokenizedText, example: str, word: str) -> Bool[np.ndarray, " token"]:
+def tokens_of(text: TokenizedText, example: str, word: str) -> Bool[np.ndarray, " token"]:
+    """The tokens of a word that occurs once in an example, and not at its beginning."""
     start = example.index(f" {word}") + 1
     return (text.segments != SPECIAL) & (text.spans[:, 0] < start + len(word)) & (text.spans[:, 1] > start)
 

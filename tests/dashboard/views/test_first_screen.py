@@ -12,8 +12,8 @@ from attention_sieve.dashboard import controls, wording
 from attention_sieve.dashboard.samples import EXAMPLE, PAIR
 from attention_sieve.dashboard.views.evidence import wording as evidence_wording
 from attention_sieve.dashboard.views.inspect import wording as inspect_wording
-from attention_sieve.dashboard.views.inspect.strongest_link import strongest_link
 from attention_sieve.dashboard.views.text import wording as text_wording
+from attention_sieve.dashboard.views.text.simple_patterns import strongest_link
 from attention_sieve.dashboard.views.text.typed import SEGMENTS
 
 
