@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 from typing import Final
 
+from attention_sieve.core.checkpoints.find import BUNDLED, BUNDLED_MODEL
 from attention_sieve.core.checkpoints.sample_decoder import MEGABYTES, SAMPLE_DECODER
 from attention_sieve.core.errors import PROGRAM
 from attention_sieve.core.roles.hypotheses import Rule
@@ -575,6 +577,11 @@ def filled_by_text(tau: float, rule: Rule, scale: Scale) -> str:
 
 def filled_by_test(tau: float, scale: Scale) -> str:
     return f"Filled letters: roles this head holds over the corpus ({at_tau(tau, scale)})."
+
+
+def model_name(name: str) -> str:
+    """Name of a checkpoint in titles and file names: the last part of a path, or the model behind `bundled`."""
+    return BUNDLED_MODEL if name == BUNDLED else name if name.count("/") < 2 else PurePath(name).name
 
 
 def all_steps(name: str, n_steps: int) -> str:

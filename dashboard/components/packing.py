@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, UInt8
 
+from attention_sieve.dashboard.figures.appearance import RoleLook
+
 
 def quantised(attention: Float[np.ndarray, "*axes"]) -> UInt8[np.ndarray, "*axes"]:
     """Square roots in 256 steps: errors of 0.004 near a weight of 1 and 0.000004 near 0, at one byte a weight."""
@@ -17,6 +19,11 @@ def quantised(attention: Float[np.ndarray, "*axes"]) -> UInt8[np.ndarray, "*axes
 def base64_of(array: np.ndarray) -> str:
     """The bytes of an array, in C order, as text that JSON can hold; `bytesOf` in `page.js` reads them."""
     return base64.b64encode(np.ascontiguousarray(array).tobytes()).decode("ascii")
+
+
+def look_data(look: RoleLook) -> dict[str, str]:
+    """How a role is drawn in a view."""
+    return {"label": look.label, "letter": look.letter, "color": look.color, "ink": look.ink}
 
 
 def as_text(data: Mapping[str, Any]) -> dict[str, str]:

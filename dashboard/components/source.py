@@ -1,29 +1,30 @@
 """What a browser needs to draw a component, in Streamlit or without it."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import streamlit as st
 
+_FOLDER: Final = Path(__file__).parent
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, kw_only=True)
 class Source:
     """Markup, styles and one script, whose default export takes data and an element as Streamlit gives them."""
 
     name: str
-    html: str
-    css: str
+    html: str = ""
+    css: str = ""
     js: str
 
     def registered(self) -> Any:
         """The function by which Streamlit mounts it."""
         return st.components.v2.component(
-            f"attention_sieve.{self.name}", html=self.html, css=self.css, js=self.js, isolate_styles=True
+            f"attention_sieve.{self.name}", html=self.html or None, css=self.css or None, js=self.js
         )
 
 
-def joined(paths: Sequence[Path]) -> str:
-    """Scripts or styles in this order, as one: a component takes a single one of each."""
-    return "\n".join(path.read_text("utf-8") for path in paths)
+def joined(*paths: str) -> str:
+    """Files of this folder in this order, as one: a component takes a single script, and a single style sheet."""
+    return "\n".join((_FOLDER / path).read_text("utf-8") for path in paths)

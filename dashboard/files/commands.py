@@ -116,10 +116,11 @@ def role_options(choice: Choice, engine: Engine) -> list[str]:
 
 def lines_of(texts: Sequence[Text]) -> bytes:
     """Texts as JSON lines, which every command reads."""
-    return "".join(f"{json.dumps(_object(text), ensure_ascii=False)}\n" for text in texts).encode(errors="replace")
+    return "".join(f"{json.dumps(text_object(text), ensure_ascii=False)}\n" for text in texts).encode(errors="replace")
 
 
-def _object(text: Text) -> dict[str, Any]:
+def text_object(text: Text) -> dict[str, Any]:
+    """A text as an object of a file of texts, from which the same text is read."""
     if text.given is not None:
         return {name: value for name, value in text.given.fields.items() if value is not None}
     if len(text.segments) == 2:

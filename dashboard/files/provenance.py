@@ -2,13 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import PurePath
 from typing import Final
 
 from attention_sieve import __version__
 from attention_sieve.cache.answers import Engine
 from attention_sieve.core.attention.settings import head_name
-from attention_sieve.core.checkpoints.find import BUNDLED, BUNDLED_MODEL
 from attention_sieve.core.roles.roles import ROLES, role_title
 from attention_sieve.core.texts.parsers import parser_name
 from attention_sieve.core.texts.text import Text
@@ -103,8 +101,8 @@ def titled(title: str, facts: Mapping[str, str]) -> str:
 
 def models(facts: Mapping[str, str]) -> str:
     """Name of the checkpoint, or of the compared one against its reference; of a path, the last part."""
-    reference = _model(facts["checkpoint"])
-    return f"{_model(facts[COMPARED])} against {reference}" if COMPARED in facts else reference
+    reference = wording.model_name(facts["checkpoint"])
+    return f"{wording.model_name(facts[COMPARED])} against {reference}" if COMPARED in facts else reference
 
 
 def texts(facts: Mapping[str, str]) -> str:
@@ -115,11 +113,6 @@ def texts(facts: Mapping[str, str]) -> str:
         text = facts["text"].replace(" ||| ", " / ")
         return "“" + (text if len(text) <= LONGEST_QUOTE else text[: LONGEST_QUOTE - 1].rstrip() + "…") + "”"
     return facts.get("mentions of", "")
-
-
-def _model(name: str) -> str:
-    """Name of a checkpoint in titles and file names: the last part of a path, or the model behind `bundled`."""
-    return BUNDLED_MODEL if name == BUNDLED else name if name.count("/") < 2 else PurePath(name).name
 
 
 def shortened(text: str) -> str:

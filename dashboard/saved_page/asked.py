@@ -1,8 +1,8 @@
 """What a saved page asks: all that its numbers depend on, kept in the page, so that they can be computed again."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from attention_sieve.core.attention.settings import Head, Kind, head_names
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
@@ -113,20 +113,3 @@ def _facts_of(checkpoint: NamedCheckpoint, prefix: str) -> Mapping[str, str]:
         f"{prefix}fingerprint": checkpoint.fingerprint,
         **weights,
     }
-
-
-def text_object(text: Text) -> dict[str, Any]:
-    """A text as an object of a file of texts, from which the same text is read."""
-    return dict(_keys_of(text))
-
-
-def _keys_of(text: Text) -> Iterator[tuple[str, Any]]:
-    if text.given is not None:
-        yield from ((name, value) for name, value in text.given.fields.items() if value is not None)
-    elif text.words is not None and len(text.words) == 1 and text.spans is None:
-        yield "words", text.words[0]
-        if text.heads is not None and text.relations is not None:
-            yield "heads", text.heads[0]
-            yield "relns", text.relations[0]
-    else:
-        yield from zip(("text",) if len(text.segments) == 1 else ("text_a", "text_b"), text.segments)

@@ -3,14 +3,12 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from pathlib import PurePath
 from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
 from attention_sieve import __version__
-from attention_sieve.core.checkpoints.find import BUNDLED, BUNDLED_MODEL
 from attention_sieve.core.comparison.finding import COMPARISON_COLUMNS, compared
 from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
@@ -26,8 +24,9 @@ from attention_sieve.dashboard.components.terms.sieve_pictures import sieves_in
 from attention_sieve.dashboard.components.venn import venn_data
 from attention_sieve.dashboard.figures.roles.combinations import Overlaps
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid
+from attention_sieve.dashboard.files.commands import text_object
 from attention_sieve.dashboard.saved_page import wording
-from attention_sieve.dashboard.saved_page.asked import TEXTS_FILE, text_object
+from attention_sieve.dashboard.saved_page.asked import TEXTS_FILE
 from attention_sieve.dashboard.saved_page.content import Content, Found
 from attention_sieve.dashboard.standalone.linked_text import difference_data, text_data
 
@@ -41,7 +40,7 @@ MOST_VENN: Final = 4
 def page_data(content: Content) -> dict[str, Any]:
     """What a page holds, as JSON: numbers that were computed, and words made of them."""
     asked, found = content.asked, content.found
-    names = [shown_name(checkpoint.name) for checkpoint in asked.checkpoints]
+    names = [shared_wording.model_name(checkpoint.name) for checkpoint in asked.checkpoints]
     roles = found[0].finding.tests.roles
     coarse, fine = shown_roles_of_all([each.finding.tests.mean for each in found], roles)
     tables = [ROLE_ANALYSIS.table(each.finding) for each in found]
@@ -78,11 +77,6 @@ def page_data(content: Content) -> dict[str, Any]:
     }
 
 
-def shown_name(name: str) -> str:
-    """Name of a checkpoint in titles: the last part of a path, or the model behind `bundled`."""
-    return BUNDLED_MODEL if name == BUNDLED else name if name.count("/") < 2 else PurePath(name).name
-
-
 def _summary(content: Content, found: Found, coarse: tuple[str, ...]) -> str:
     tests, scale = found.finding.tests, found.finding.scored.scale
     counts = _counts(found, coarse)
@@ -117,7 +111,7 @@ def _overlaps(found: Found, name: str, coarse: tuple[str, ...]) -> dict[str, Any
 
 def _grid(content: Content, number: int, table: pd.DataFrame, coarse: tuple[str, ...]) -> dict[str, Any]:
     found, asked = content.found[number], content.asked
-    name = shown_name(asked.checkpoints[number].name)
+    name = shared_wording.model_name(asked.checkpoints[number].name)
     finding: RoleFinding = found.finding
     tests, criterion, scale = finding.tests, asked.settings.criterion, finding.scored.scale
     uniform, greatest = finding.scored.mean_references()
@@ -131,7 +125,7 @@ def _grid(content: Content, number: int, table: pd.DataFrame, coarse: tuple[str,
         shown=coarse,
         off=asked.off,
         held_before=reference if number else None,
-        before=f"against {shown_name(asked.checkpoints[0].name)}",
+        before=f"against {shared_wording.model_name(asked.checkpoints[0].name)}",
         filled=shared_wording.filled_by_test(criterion.tau, scale),
         scale=scale,
         uniform=uniform,

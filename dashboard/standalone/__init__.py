@@ -7,13 +7,11 @@ text, and the arcs follow the heads that are chosen.
 import json
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final, Literal
 
 from attention_sieve.dashboard.components.source import Source, joined
 from attention_sieve.dashboard.configuration import stated_options
 
-_HERE: Final = Path(__file__).parent
 _EXPORT: Final = re.compile(r"^export default function \(", re.MULTILINE)
 FONT: Final = '"Source Sans 3", "Source Sans Pro", system-ui, "Segoe UI", Roboto, sans-serif'
 
@@ -24,7 +22,7 @@ def script(sources: Sequence[Source]) -> str:
     Each keeps its names to itself: several have their own `views`, say. The text holds no `</script`.
     """
     parts = [f"const components = {{\n{','.join(map(_component, sources))}\n}};"]
-    parts.append(joined([_HERE.parent / "components" / "page.js", _HERE / "mounted.js", _HERE / "linked_text.js"]))
+    parts.append(joined("page.js", "../standalone/mounted.js", "../standalone/linked_text.js"))
     return "\n".join(parts)
 
 

@@ -26,7 +26,7 @@ from attention_sieve.dashboard.files.downloads import (
 )
 from attention_sieve.dashboard.plain import errors_shown, plain
 from attention_sieve.dashboard.state import Choice
-from attention_sieve.dashboard.web.unseen import unseen
+from attention_sieve.dashboard.web.session import unseen
 
 NO_NUMBERS: Final[Mapping[str, str]] = {}
 PAGES_OF_RESULTS: Final = ("roles", "surface", "compare")

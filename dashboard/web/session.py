@@ -1,5 +1,7 @@
-"""What Streamlit knows of a session and of its link, but tells in no public way."""
+"""What Streamlit knows of a session, of its link and of a run, but tells in no public way."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from urllib.parse import parse_qs
 
 import streamlit as st
@@ -38,3 +40,20 @@ def unbound_parameters() -> dict[str, list[str]]:
     assert context is not None, "pages run in a session"
     with context.session_state.query_params() as parameters:
         return {name: parameters.get_all(name) for name in parameters if not parameters.is_bound(name)}
+
+
+@contextmanager
+def unseen() -> Iterator[None]:
+    """What is drawn inside is not sent, and its keys may be those of other parts of the page.
+
+    Streamlit has no such mode: for this long its context of the run sends nothing, and knows of no other elements. A
+    widget has its value of the session, and is forgotten with the run, like that of a closed tab.
+    """
+    context = get_script_run_ctx()
+    assert context is not None, "pages run in a session"
+    send, shared = context._enqueue, context.shared
+    context._enqueue, context.shared = lambda _: None, type(shared)()
+    try:
+        yield
+    finally:
+        context._enqueue, context.shared = send, shared

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -16,7 +15,6 @@ from attention_sieve.dashboard.components.arcs.values import AS_USUAL, ArcStyle,
 from attention_sieve.dashboard.components.packing import as_text, base64_of, quantised
 from attention_sieve.dashboard.components.selection import Selection, push
 from attention_sieve.dashboard.components.source import Source, joined
-from attention_sieve.dashboard.components.terms import TERM_STYLE
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LESS, MORE, WORD_COLORS, head_color
 from attention_sieve.dashboard.figures.text.arcs_svg import DEFAULT_SHARE, LEAST_DIFFERENCE, visible
 from attention_sieve.dashboard.figures.text.maps import AttentionMaps, Signs
@@ -30,33 +28,29 @@ MOST_TOKENS_UNSCROLLED: Final = 256
 SCROLL_HEIGHT: Final = 640
 ROW_SUM_SLACK: Final = 0.02
 """Rows of half-precision attention miss 1 by about this much in a long text."""
-SCRIPTS: Final = (
-    "../page.js",
-    "../later.js",
-    "../terms/term.js",
-    "numbers.js",
-    "table.js",
-    "links.js",
-    "drawing.js",
-    "matrix.js",
-    "controls.js",
-    "tokens.js",
-    "words.js",
-    "asked.js",
-    "pointer.js",
-    "together.js",
-    "preview.js",
-    "look.js",
-    "arcs.js",
-)
-"""Concatenated in this order: a component takes a single script."""
-
-_HERE = Path(__file__).parent
 SOURCE: Final = Source(
-    "arcs",
-    (_HERE / "arcs.html").read_text("utf-8"),
-    joined((TERM_STYLE, _HERE / "arcs.css")),
-    joined([_HERE / script for script in SCRIPTS]),
+    name="arcs",
+    html=joined("arcs/arcs.html"),
+    css=joined("terms/term.css", "arcs/arcs.css"),
+    js=joined(
+        "page.js",
+        "later.js",
+        "terms/term.js",
+        "arcs/numbers.js",
+        "arcs/table.js",
+        "arcs/links.js",
+        "arcs/drawing.js",
+        "arcs/matrix.js",
+        "arcs/controls.js",
+        "arcs/tokens.js",
+        "arcs/words.js",
+        "arcs/asked.js",
+        "arcs/pointer.js",
+        "arcs/together.js",
+        "arcs/preview.js",
+        "arcs/look.js",
+        "arcs/arcs.js",
+    ),
 )
 _mount: Final = SOURCE.registered()
 

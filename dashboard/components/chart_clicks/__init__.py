@@ -1,15 +1,15 @@
 """Clicks on the marks of a Plotly chart. The component itself is invisible."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Final
 
 import streamlit as st
 
-_SCRIPT: Final = Path(__file__).with_name("chart_clicks.js")
-_mount: Final = st.components.v2.component(
-    "attention_sieve.chart_clicks", html="<span hidden></span>\n", js=_SCRIPT.read_text("utf-8"), isolate_styles=True
-)
+from attention_sieve.dashboard.components.source import Source, joined
+
+_mount: Final = Source(
+    name="chart_clicks", html="<span hidden></span>\n", js=joined("chart_clicks/chart_clicks.js")
+).registered()
 
 
 def chart_clicks(*, key: str, box: str, on_click: Callable[[Any], None]) -> None:

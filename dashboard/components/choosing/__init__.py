@@ -1,8 +1,7 @@
 """Shared by all views of heads: a grid of layers and heads, in which some can be chosen."""
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import streamlit as st
 
@@ -10,19 +9,18 @@ from attention_sieve.core.attention.settings import Head
 from attention_sieve.dashboard.components.packing import as_text
 from attention_sieve.dashboard.components.selection import Selection, late_choice, push, selected
 from attention_sieve.dashboard.components.source import Source, joined
-from attention_sieve.dashboard.components.terms import TERM_SCRIPT, TERM_STYLE
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.heads import SHARED
 
-_HERE: Final = Path(__file__).parent
 
-
-def heads_source(name: str, folder: Path, *scripts: str) -> Source:
-    """Source of a component: the shared grid, then the style sheet and the script named like their folder."""
-    styles = (TERM_STYLE, _HERE / "choosing.css", folder / f"{folder.name}.css")
-    names = (*scripts, f"{folder.name}.js")
-    paths = (_HERE.parent / "page.js", TERM_SCRIPT, _HERE / "choosing.js", *(folder / name for name in names))
-    return Source(name, (_HERE / "choosing.html").read_text("utf-8"), joined(styles), joined(paths))
+def heads_source(name: str, style: str, *scripts: str) -> Source:
+    """Source of a component that draws heads: the shared grid, then a style sheet and scripts of its own."""
+    return Source(
+        name=name,
+        html=joined("choosing/choosing.html"),
+        css=joined("terms/term.css", "choosing/choosing.css", style),
+        js=joined("page.js", "terms/term.js", "choosing/choosing.js", *scripts),
+    )
 
 
 def heads_data(shape: tuple[int, int], label: str) -> dict[str, Any]:

@@ -1,21 +1,17 @@
 """A button that copies the address of what is on screen."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
-import streamlit as st
-
 from attention_sieve.dashboard.components.packing import as_text
+from attention_sieve.dashboard.components.source import Source, joined
 
-_HERE: Final = Path(__file__).parent
-_mount: Final = st.components.v2.component(
-    "attention_sieve.copy_link",
-    html=(_HERE / "copy_link.html").read_text("utf-8"),
-    css=(_HERE / "copy_link.css").read_text("utf-8"),
-    js=(_HERE / "copy_link.js").read_text("utf-8"),
-    isolate_styles=True,
-)
+_mount: Final = Source(
+    name="copy_link",
+    html=joined("copy_link/copy_link.html"),
+    css=joined("copy_link/copy_link.css"),
+    js=joined("copy_link/copy_link.js"),
+).registered()
 
 
 def copy_link(left_out: Sequence[str]) -> None:

@@ -1,18 +1,15 @@
 """An SVG picture drawn in Python, in the colours of the page; it scrolls if it is wider than the page."""
 
-from pathlib import Path
 from typing import Final
 
-import streamlit as st
+from attention_sieve.dashboard.components.source import Source, joined
 
-_HERE: Final = Path(__file__).parent
-_mount = st.components.v2.component(
-    "attention_sieve.drawing",
+_mount: Final = Source(
+    name="drawing",
     html='<div class="drawing" role="region" tabindex="0"></div>',
-    css=(_HERE / "drawing.css").read_text("utf-8"),
-    js=(_HERE / "drawing.js").read_text("utf-8"),
-    isolate_styles=True,
-)
+    css=joined("drawing/drawing.css"),
+    js=joined("drawing/drawing.js"),
+).registered()
 
 
 def drawing(svg: str, *, key: str, label: str) -> None:

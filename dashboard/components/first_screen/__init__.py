@@ -5,19 +5,16 @@ the first run of a visit leaves them out; when the browser has drawn it, it requ
 everything. This happens once per visit.
 """
 
-from pathlib import Path
 from typing import Final
 
 import streamlit as st
 
+from attention_sieve.dashboard.components.source import Source, joined
+
 FIRST_SCREEN: Final = "first screen"
 """Key of the component, and prefix of the key in the session."""
 _IS_DRAWN: Final = f"{FIRST_SCREEN} is drawn"
-_HERE: Final = Path(__file__).parent
-_mount: Final = st.components.v2.component(
-    "attention_sieve.first_screen",
-    js="\n".join(path.read_text("utf-8") for path in (_HERE.parent / "later.js", _HERE / "first_screen.js")),
-)
+_mount: Final = Source(name="first_screen", js=joined("later.js", "first_screen/first_screen.js")).registered()
 
 
 def first_screen_is_drawn() -> bool:

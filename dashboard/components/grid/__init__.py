@@ -1,7 +1,6 @@
 """The grid of roles: all heads of a checkpoint, in which the reader chooses heads."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -10,7 +9,7 @@ from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.roles.uncertainty.stability import CERTAIN, RESAMPLES
 from attention_sieve.dashboard.components.choosing import choose, chosen_heads, heads_data, heads_source
 from attention_sieve.dashboard.components.grid.patterns import Patterns
-from attention_sieve.dashboard.components.packing import base64_of
+from attention_sieve.dashboard.components.packing import base64_of, look_data
 from attention_sieve.dashboard.components.selection import Selection
 from attention_sieve.dashboard.components.terms.sieve_pictures import Sieves
 from attention_sieve.dashboard.figures.appearance import LOOKS
@@ -20,7 +19,7 @@ from attention_sieve.dashboard.glossary import TERMS
 
 __all__ = ["Head", "chosen_heads", "role_grid"]
 
-SOURCE: Final = heads_source("role_grid", Path(__file__).parent, "../later.js", "patterns.js")
+SOURCE: Final = heads_source("role_grid", "grid/grid.css", "later.js", "grid/patterns.js", "grid/grid.js")
 _mount: Final = SOURCE.registered()
 
 
@@ -57,7 +56,7 @@ def grid_data(grid: RoleGrid, on_text: GridOnText = WITHOUT_TEXT) -> dict[str, A
     n_layers, n_heads = grid.scores.shape[1:]
     return {
         **heads_data((n_layers, n_heads), grid.label),
-        "roles": [_look(role) for role in grid.roles],
+        "roles": [look_data(LOOKS[role]) for role in grid.roles],
         "means": [TERMS.get(role) for role in grid.roles],
         "pictures": [sieves and sieves.picture(role) for role in grid.roles],
         "shown": grid.corners,
@@ -94,8 +93,3 @@ def _states(grid: RoleGrid) -> np.ndarray:
     """State of each role and head: 0 none, 1 held or gained, 2 lost, 3 kept."""
     states = grid.holds.astype(np.uint8)
     return states if grid.held_before is None else states + 2 * grid.held_before.astype(np.uint8)
-
-
-def _look(role: str) -> dict[str, str]:
-    look = LOOKS[role]
-    return {"label": look.label, "letter": look.letter, "color": look.color, "ink": look.ink}

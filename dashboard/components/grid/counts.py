@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from typing import Final
 
-import streamlit as st
-
 from attention_sieve.core.attention.settings import Head
+from attention_sieve.dashboard.components.source import Source
 
-_mount: Final = st.components.v2.component(
-    "attention_sieve.counts",
+_mount: Final = Source(
+    name="counts",
     html="<div hidden></div>",
     js="""
 export default function ({ data }) {
@@ -20,7 +19,7 @@ export default function ({ data }) {
   return () => tell(null);
 }
 """,
-)
+).registered()
 
 
 def counts_on_grid(key: str, counts: Mapping[Head, int]) -> None:

@@ -1,6 +1,5 @@
 """One number per head as a coloured grid in which the reader chooses heads."""
 
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -12,7 +11,7 @@ from attention_sieve.dashboard.components.selection import Selection
 from attention_sieve.dashboard.figures.appearance import AMOUNT, LESS, MORE
 from attention_sieve.dashboard.figures.head_map import NOT_APPLICABLE, Detail, HeadMap
 
-_mount: Final = heads_source("head_map", Path(__file__).parent).registered()
+_mount: Final = heads_source("head_map", "head_map/head_map.css", "head_map/head_map.js").registered()
 
 
 def head_map(picture: HeadMap, selection: Selection[list[Head]]) -> list[Head]:

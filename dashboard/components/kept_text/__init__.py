@@ -2,16 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from hashlib import sha256
-from pathlib import Path
 from typing import Final
 
 import streamlit as st
 
 from attention_sieve.dashboard.components.packing import as_text
+from attention_sieve.dashboard.components.source import Source, joined
 
-_mount: Final = st.components.v2.component(
-    "attention_sieve.kept_text", js=(Path(__file__).parent / "kept_text.js").read_text("utf-8")
-)
+_mount: Final = Source(name="kept_text", js=joined("kept_text/kept_text.js")).registered()
 
 
 def mark_of(text: str) -> str:

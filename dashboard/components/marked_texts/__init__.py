@@ -2,22 +2,21 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final, Literal
 
 import streamlit as st
 
+from attention_sieve.dashboard.components.source import Source, joined
+
 Mark = Literal["", "strong", "lined"]
 """How a part of a text is shown: plain, bold, or underlined."""
 
-_HERE: Final = Path(__file__).parent
-_mount: Final = st.components.v2.component(
-    "attention_sieve.marked_texts",
+_mount: Final = Source(
+    name="marked_texts",
     html='<ul class="texts"></ul>',
-    css=(_HERE / "marked_texts.css").read_text("utf-8"),
-    js="\n".join(path.read_text("utf-8") for path in (_HERE.parent / "page.js", _HERE / "marked_texts.js")),
-    isolate_styles=True,
-)
+    css=joined("marked_texts/marked_texts.css"),
+    js=joined("page.js", "marked_texts/marked_texts.js"),
+).registered()
 
 
 @dataclass(frozen=True, kw_only=True)

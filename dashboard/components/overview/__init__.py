@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -13,6 +12,7 @@ from jaxtyping import Float, Int, UInt16
 from attention_sieve.core.attention.settings import Window, head_name
 from attention_sieve.dashboard.components.packing import base64_of
 from attention_sieve.dashboard.components.selection import Selection, push
+from attention_sieve.dashboard.components.source import Source, joined
 
 MOST_HEADS: Final = 12
 MOST_BLOCKS: Final = 128
@@ -21,17 +21,12 @@ ROW_SUM_SLACK: Final = 0.02
 STEPS_PER_OCTAVE: Final = 1800
 LEAST_OCTAVE: Final = -16
 NOT_SEEN: Final = 65535
-SCRIPTS: Final = ("../page.js", "scale.js", "map.js", "window.js", "overview.js")
-"""Concatenated in this order: a component takes a single script."""
-
-_HERE = Path(__file__).parent
-_mount = st.components.v2.component(
-    "attention_sieve.overview",
-    html=(_HERE / "overview.html").read_text("utf-8"),
-    css=(_HERE / "overview.css").read_text("utf-8"),
-    js="\n".join((_HERE / script).read_text("utf-8") for script in SCRIPTS),
-    isolate_styles=True,
-)
+_mount: Final = Source(
+    name="overview",
+    html=joined("overview/overview.html"),
+    css=joined("overview/overview.css"),
+    js=joined("page.js", "overview/scale.js", "overview/map.js", "overview/window.js", "overview/overview.js"),
+).registered()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

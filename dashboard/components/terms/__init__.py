@@ -2,27 +2,20 @@
 
 from dataclasses import asdict
 from html import escape
-from pathlib import Path
 from typing import Final
 
 import streamlit as st
 
 from attention_sieve.dashboard import glossary
 from attention_sieve.dashboard.components.packing import as_text
+from attention_sieve.dashboard.components.source import Source, joined
 
-_HERE: Final = Path(__file__).parent
-TERM_SCRIPT: Final = _HERE / "term.js"
-TERM_STYLE: Final = _HERE / "term.css"
-"""Script and style of a single term, for components that contain terms; the script needs `page.js`."""
-_SCRIPTS: Final = (_HERE.parent / "page.js", TERM_SCRIPT, _HERE / "sentence.js")
-_STYLES: Final = (TERM_STYLE, _HERE / "sentence.css")
-_mount: Final = st.components.v2.component(
-    "attention_sieve.terms",
+_mount: Final = Source(
+    name="terms",
     html="<p></p>",
-    css="\n".join(path.read_text("utf-8") for path in _STYLES),
-    js="\n".join(path.read_text("utf-8") for path in _SCRIPTS),
-    isolate_styles=True,
-)
+    css=joined("terms/term.css", "terms/sentence.css"),
+    js=joined("page.js", "terms/term.js", "terms/sentence.js"),
+).registered()
 
 
 def sentence(text: str, *, key: str) -> None:

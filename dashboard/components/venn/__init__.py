@@ -2,25 +2,22 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 import streamlit as st
 
-from attention_sieve.dashboard.components.packing import as_text
+from attention_sieve.dashboard.components.packing import as_text, look_data
 from attention_sieve.dashboard.components.selection import Selection, push
 from attention_sieve.dashboard.components.source import Source, joined
-from attention_sieve.dashboard.figures.appearance import RoleLook
 from attention_sieve.dashboard.figures.roles.combinations import Overlaps, code, exact_name, heads_phrase
 
-_FILES: Final = Path(__file__).parent
-_GEOMETRY: Final[dict[str, Any]] = json.loads((_FILES / "regions.json").read_text("utf-8"))
+_GEOMETRY: Final[dict[str, Any]] = json.loads(joined("venn/regions.json"))
 """By number of roles: outlines of two or three circles or four ellipses, and of their regions, as shapely cut them."""
 SOURCE: Final = Source(
-    "role_venn",
-    (_FILES / "venn.html").read_text("utf-8"),
-    (_FILES / "venn.css").read_text("utf-8"),
-    joined([_FILES.parent / "later.js", _FILES.parent / "page.js", _FILES / "venn.js"]),
+    name="role_venn",
+    html=joined("venn/venn.html"),
+    css=joined("venn/venn.css"),
+    js=joined("later.js", "page.js", "venn/venn.js"),
 )
 _mount: Final = SOURCE.registered()
 CAPTION: Final = "Exact combinations, most common first"
@@ -73,7 +70,7 @@ def venn_data(overlaps: Overlaps, label: str, caption: str = CAPTION) -> dict[st
     return {
         "geometry": _GEOMETRY.get(str(len(roles))),
         "roles": list(roles),
-        "looks": [_look(overlaps.looks[role]) for role in roles],
+        "looks": [look_data(overlaps.looks[role]) for role in roles],
         "totals": [overlaps.total(role) for role in roles],
         "heads": sum(overlaps.combinations.values()),
         "rows": _rows(overlaps),
@@ -108,7 +105,3 @@ def _rows(overlaps: Overlaps) -> list[dict[str, Any]]:
             {"code": code(overlaps.roles, combination.roles), "heads": combination.heads, "name": name, "label": label}
         )
     return rows
-
-
-def _look(look: RoleLook) -> dict[str, str]:
-    return {"label": look.label, "letter": look.letter, "color": look.color, "ink": look.ink}

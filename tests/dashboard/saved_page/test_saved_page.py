@@ -20,8 +20,8 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.roles.finding import RoleSettings
 from attention_sieve.core.roles.hypotheses import Criterion
 from attention_sieve.core.texts.text import Text, read_file
+from attention_sieve.dashboard.files.commands import text_object
 from attention_sieve.dashboard.saved_page import content as saved_content
-from attention_sieve.dashboard.saved_page.asked import text_object
 from attention_sieve.dashboard.saved_page.check import check_page
 from attention_sieve.dashboard.saved_page.content import PageRequest, compute
 from attention_sieve.dashboard.saved_page.data import page_data

@@ -36,3 +36,29 @@ def test_outside_of_a_session_nothing_is_told():
     assert session_id() is None
     assert has_stepped_back() is False
     restore_parameters()
+
+
+def script_with_a_part_unseen():
+    import streamlit as st
+
+    from attention_sieve.dashboard.web.session import unseen
+
+    seen = st.text_input("Seen", key="shared")
+    hidden = st.container()
+    try:
+        with unseen(), hidden:
+            st.session_state["drawn"] = st.text_input("Unseen", value=f"after {seen}", key="other")
+            st.text_input("Seen too", key="shared")
+            raise ValueError("stopped")
+    except ValueError as error:
+        st.markdown(f"after it, {error}")
+
+
+def test_keys_may_be_used_again_and_nothing_is_sent():
+    at = AppTest.from_function(script_with_a_part_unseen)
+    at.run()
+    at.text_input(key="shared").set_value("typed").run()
+    assert not at.exception
+    assert [field.label for field in at.text_input] == ["Seen"]
+    assert at.session_state["drawn"] == "after typed"
+    assert [text.value for text in at.markdown] == ["after it, stopped"]
