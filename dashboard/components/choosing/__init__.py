@@ -18,7 +18,7 @@ def heads_source(name: str, style: str, *scripts: str) -> Source:
     return Source(
         name=name,
         html=joined("choosing/choosing.html"),
-        css=joined("terms/term.css", "choosing/choosing.css", style),
+        css=joined("view.css", "terms/term.css", "choosing/choosing.css", style),
         js=joined("page.js", "terms/term.js", "choosing/choosing.js", *scripts),
     )
 

@@ -9,7 +9,7 @@ from attention_sieve.dashboard.components.source import Source, joined
 _mount: Final = Source(
     name="copy_link",
     html=joined("copy_link/copy_link.html"),
-    css=joined("copy_link/copy_link.css"),
+    css=joined("view.css", "copy_link/copy_link.css"),
     js=joined("copy_link/copy_link.js"),
 ).registered()
 

@@ -7,7 +7,7 @@ from attention_sieve.dashboard.components.source import Source, joined
 _mount: Final = Source(
     name="drawing",
     html='<div class="drawing" role="region" tabindex="0"></div>',
-    css=joined("drawing/drawing.css"),
+    css=joined("view.css", "drawing/drawing.css"),
     js=joined("drawing/drawing.js"),
 ).registered()
 

@@ -24,7 +24,7 @@ NOT_SEEN: Final = 65535
 _mount: Final = Source(
     name="overview",
     html=joined("overview/overview.html"),
-    css=joined("overview/overview.css"),
+    css=joined("view.css", "overview/overview.css"),
     js=joined("page.js", "overview/scale.js", "overview/map.js", "overview/window.js", "overview/overview.js"),
 ).registered()
 

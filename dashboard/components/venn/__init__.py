@@ -16,7 +16,7 @@ _GEOMETRY: Final[dict[str, Any]] = json.loads(joined("venn/regions.json"))
 SOURCE: Final = Source(
     name="role_venn",
     html=joined("venn/venn.html"),
-    css=joined("venn/venn.css"),
+    css=joined("view.css", "venn/venn.css"),
     js=joined("later.js", "page.js", "venn/venn.js"),
 )
 _mount: Final = SOURCE.registered()

@@ -192,7 +192,7 @@ class OverlapView {
     looks.forEach((look, role) => {
       const cell = newElement("th", "dot");
       cell.scope = "col";
-      if (many) cell.append(this.swatch(look), newElement("span", "unseen", look.label));
+      if (many) cell.append(this.swatch(look), newElement("span", "visually-hidden", look.label));
       else cell.append(look.label, newElement("small", "", totals[role]));
       row.append(cell);
     });
@@ -215,7 +215,7 @@ class OverlapView {
       cell.classList.toggle("first", role === first);
       cell.classList.toggle("last", role === last);
       const here = holds(code, role);
-      cell.append(here ? this.swatch(look) : newElement("i"), newElement("span", "unseen", here ? "yes" : "no"));
+      cell.append(here ? this.swatch(look) : newElement("i"), newElement("span", "visually-hidden", here ? "yes" : "no"));
       row.append(cell);
     });
     const button = newElement("button", "", heads);
