@@ -13,6 +13,7 @@ from attention_sieve import __version__
 from attention_sieve.core.errors import AnalysisError, shortened
 from attention_sieve.core.json_values import parse_json
 from attention_sieve.dashboard.components import arcs, grid, venn
+from attention_sieve.dashboard.components.source import joined
 from attention_sieve.dashboard.saved_page.data import FORMAT
 from attention_sieve.dashboard.standalone import script, theme_style
 
@@ -32,7 +33,7 @@ def page_html(data: Mapping[str, Any]) -> str:
     """
     parts = [script([grid.SOURCE, arcs.SOURCE, venn.SOURCE]), _read("page.js")]
     code = "\n".join(["(() => {", '"use strict";', *parts, "})();"])
-    style = theme_style() + _read("page.css")
+    style = theme_style() + joined("switch.css") + _read("page.css")
     sentences = [f"<p>{escape(sentence)}</p>" for sentence in data["sentences"]]
     notes = [f'<p class="note">{escape(note)}</p>' for note in data["notes"]]
     made = ("The command that makes this page, from its texts as a file:", data["command"])

@@ -31,7 +31,7 @@ ROW_SUM_SLACK: Final = 0.02
 SOURCE: Final = Source(
     name="arcs",
     html=joined("arcs/arcs.html"),
-    css=joined("view.css", "terms/term.css", "arcs/arcs.css"),
+    css=joined("view.css", "switch.css", "terms/term.css", "arcs/arcs.css"),
     js=joined(
         "page.js",
         "later.js",
