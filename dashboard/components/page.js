@@ -16,6 +16,24 @@ function newElement(tag, className, text) {
   return element;
 }
 
+/** The letter of a role on its colour; legends and names beside it say the same to screen readers. */
+function roleSwatch({ letter, color, ink }, className) {
+  const swatch = newElement("span", className, letter);
+  swatch.style.setProperty("--color", color);
+  swatch.style.setProperty("--ink", ink);
+  swatch.setAttribute("aria-hidden", "true");
+  return swatch;
+}
+
+function showSummary(view, text) {
+  if (view.elements.summary.textContent !== text) view.elements.summary.textContent = text;
+}
+
+/** Announce the summary after a key, a switch or a choice; announcing pointer moves would flood a screen reader. */
+function announce(view) {
+  view.elements.live.textContent = view.elements.summary.textContent;
+}
+
 function percent(part) {
   if (part > 0 && part < 0.01) return "under 1%";
   if (part > 0.99 && part < 1) return "over 99%";
@@ -85,6 +103,14 @@ function distinct(color, background, ink) {
   let part = 0;
   while (part < 1 && contrast(mixed(color, ink, part), background) < LEAST_CONTRAST) part += 0.1;
   return mixed(color, ink, Math.min(1, part));
+}
+
+/** An image as a canvas, which can be drawn at any size. */
+function canvasOf(image) {
+  const canvas = document.createElement("canvas");
+  Object.assign(canvas, { width: image.width, height: image.height });
+  canvas.getContext("2d").putImageData(image, 0, 0);
+  return canvas;
 }
 
 /** Clear a canvas, size it in CSS pixels, return its context; as sharp as the screen unless it would be too large. */

@@ -253,11 +253,7 @@ function tableCell(values, name, row, place) {
   const value = values[name][row];
   if (name !== "role") return element("td", "", SHARES.has(name) ? shareWritten(value) : written(value));
   const look = lookOf(value);
-  const swatch = element("span", "swatch", look.letter);
-  swatch.style.setProperty("--color", look.color);
-  swatch.style.setProperty("--ink", look.ink);
-  swatch.setAttribute("aria-hidden", "true");
-  return element("td", "words", swatch, look.label);
+  return element("td", "words", roleSwatch(look, "swatch"), look.label);
 }
 
 function written(value) {

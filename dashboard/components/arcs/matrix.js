@@ -87,10 +87,7 @@ function matrixImage(view, head) {
       image.data.set([...inks[penOf(table, head, weight)], Math.round(255 * shadeOf(weight))], at);
     }
   }
-  const canvas = document.createElement("canvas");
-  Object.assign(canvas, { width: table.nKeys, height: table.nQueries });
-  canvas.getContext("2d").putImageData(image, 0, 0);
-  return canvas;
+  return canvasOf(image);
 }
 
 /** Outline the sieve: draw a line wherever a cell inside it borders one outside. */

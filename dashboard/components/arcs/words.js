@@ -112,15 +112,6 @@ function emptiedHeads(view, query) {
   return `In ${names}, ${quoted(view, "from", query)} attends to special tokens only, which are left out.`;
 }
 
-function showSummary(view, text) {
-  if (view.elements.summary.textContent !== text) view.elements.summary.textContent = text;
-}
-
-/** Announce the summary after a key, switch or pin; announcing pointer moves would flood a screen reader. */
-function announce(view) {
-  view.elements.live.textContent = view.elements.summary.textContent;
-}
-
 function renderNotes(view) {
   const { windowNote, specialsNote, sieveNote } = view.elements;
   const inWindow = isWindow(view.source);

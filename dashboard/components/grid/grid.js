@@ -34,6 +34,7 @@ function roundedCorners(rows, columns) {
     Object.keys(filled).filter((corner) => filled[corner] === place).join(" "));
 }
 
+const ANY_ROLE = { letter: "x", color: "#6B7280", ink: "#FFFFFF" };
 const STEP_RESTS = 300; // milliseconds after the last arrow key until the previewed head is selected
 
 class RoleGrid extends HeadGrid {
@@ -133,20 +134,16 @@ class RoleGrid extends HeadGrid {
       this.legend.replaceChildren(...this.patterns.legend(), ...this.marksLegend());
       return;
     }
-    const entries = shown.map((role) => legendEntry(this.swatch(roles[role], "held"), this.nameOf(role)));
+    const entries = shown.map((role) => legendEntry(roleSwatch(roles[role], "swatch held"), this.nameOf(role)));
     if (compared) {
-      const states = ["gained", "kept", "lost"].map((state) =>
-        legendEntry(this.swatch({ letter: "x", color: "#6B7280", ink: "#FFFFFF" }, state), state));
+      const states = ["gained", "kept", "lost"].map((state) => legendEntry(roleSwatch(ANY_ROLE, `swatch ${state}`), state));
       const all = newElement("span", "states", `${before}:`);
       all.append(...states);
       entries.push(all);
     } else {
       entries.push(legendEntry(newElement("span", "swatch ramp"), "no letter: does this too little to count"));
     }
-    if (this.stays !== null) {
-      const look = { letter: "x", color: "#6B7280", ink: "#FFFFFF" };
-      entries.push(legendEntry(this.swatch(look, "held faint"), faint));
-    }
+    if (this.stays !== null) entries.push(legendEntry(roleSwatch(ANY_ROLE, "swatch held faint"), faint));
     this.legend.replaceChildren(...entries, ...this.marksLegend());
   }
 
@@ -160,13 +157,6 @@ class RoleGrid extends HeadGrid {
     const { roles, means, pictures } = this.data;
     const { label } = roles[role];
     return means[role] === null ? label : termElement(label, means[role], pictures[role]);
-  }
-
-  swatch(look, state) {
-    const swatch = newElement("span", `swatch ${state}`, look.letter);
-    swatch.style.setProperty("--color", look.color);
-    swatch.style.setProperty("--ink", look.ink);
-    return swatch;
   }
 
   drawCell(cell) {
@@ -237,7 +227,7 @@ class RoleGrid extends HeadGrid {
       const row = newElement("tr", holds ? "holds" : "");
       const name = newElement("th");
       const change = this.data.compared && state ? ` (${state})` : "";
-      name.append(this.swatch(look, holds ? "held" : ""), look.label + change + this.markOf(at));
+      name.append(roleSwatch(look, holds ? "swatch held" : "swatch"), look.label + change + this.markOf(at));
       row.append(name, newElement("td", "", scoreText(this.scores[at])));
       if (this.greatest !== null) {
         const of = [this.uniform, this.greatest].map((references) => references[role * this.data.layers + layer]);

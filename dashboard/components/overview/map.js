@@ -90,10 +90,7 @@ function cellImage(view, head) {
     const shade = 4 * shadeAt(octave, view.top);
     for (let channel = 0; channel < 4; channel++) image.data[cell * 4 + channel] = view.shades[shade + channel];
   }
-  const canvas = document.createElement("canvas");
-  Object.assign(canvas, { width: across, height: down });
-  canvas.getContext("2d").putImageData(image, 0, 0);
-  return canvas;
+  return canvasOf(image);
 }
 
 /** Hatch the area where no query sees a key, so that it does not look like weak attention. */

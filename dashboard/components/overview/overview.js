@@ -113,12 +113,3 @@ function point(view, pointed) {
 function restingText(view) {
   return `Window: ${windowText(view)}. Click or drag on a map to move it.`;
 }
-
-function showSummary(view, text) {
-  if (view.elements.summary.textContent !== text) view.elements.summary.textContent = text;
-}
-
-/** Announce the effect of a key or a selection; announcing pointer movements would flood a screen reader. */
-function announce(view) {
-  view.elements.live.textContent = view.elements.summary.textContent;
-}

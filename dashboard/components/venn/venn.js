@@ -168,7 +168,7 @@ class OverlapView {
     this.legend.replaceChildren(
       ...(many ? looks : []).map((look, role) => {
         const item = newElement("span");
-        item.append(this.swatch(look), `${look.label} ${totals[role]}`);
+        item.append(roleSwatch(look, "swatch"), `${look.label} ${totals[role]}`);
         return item;
       }),
     );
@@ -178,21 +178,13 @@ class OverlapView {
     this.table.replaceChildren(newElement("caption", "", caption), this.tableHead(many), body);
   }
 
-  swatch(look) {
-    const swatch = newElement("span", "swatch", look.letter);
-    swatch.style.setProperty("--color", look.color);
-    swatch.style.setProperty("--ink", look.ink);
-    swatch.setAttribute("aria-hidden", "true");
-    return swatch;
-  }
-
   tableHead(many) {
     const { looks, totals } = this.data;
     const row = newElement("tr");
     looks.forEach((look, role) => {
       const cell = newElement("th", "dot");
       cell.scope = "col";
-      if (many) cell.append(this.swatch(look), newElement("span", "visually-hidden", look.label));
+      if (many) cell.append(roleSwatch(look, "swatch"), newElement("span", "visually-hidden", look.label));
       else cell.append(look.label, newElement("small", "", totals[role]));
       row.append(cell);
     });
@@ -215,7 +207,7 @@ class OverlapView {
       cell.classList.toggle("first", role === first);
       cell.classList.toggle("last", role === last);
       const here = holds(code, role);
-      cell.append(here ? this.swatch(look) : newElement("i"), newElement("span", "visually-hidden", here ? "yes" : "no"));
+      cell.append(here ? roleSwatch(look, "swatch") : newElement("i"), newElement("span", "visually-hidden", here ? "yes" : "no"));
       row.append(cell);
     });
     const button = newElement("button", "", heads);
