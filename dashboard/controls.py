@@ -1,12 +1,12 @@
 """The sidebar: its widgets, and the checkpoint and texts that they select. No analysis."""
 
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, Literal
 
 import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from attention_sieve.cache.answers import Engine
 from attention_sieve.cache.inference import Inference
@@ -334,7 +334,7 @@ def column_pickers(key: str) -> None:
     if uploaded is None:
         return
     try:
-        _read_upload(uploaded.file_id, uploaded.name, uploaded.getvalue, None)
+        _read_upload(uploaded, None)
     except ColumnsNeeded as needed:
         st.selectbox(wording.COLUMN_FIRST, needed.columns, index=None, key=f"first {uploaded.file_id}")
         if len(needed.columns) > 1:
@@ -523,17 +523,14 @@ def uploaded_texts(key: str) -> tuple[Text, ...]:
     Raises: TextError.
     """
     uploaded = st.session_state.get(key)
-    return () if uploaded is None else _uploaded(uploaded.file_id, uploaded.name, uploaded.getvalue)
-
-
-def _uploaded(file_id: str, name: str, content: Callable[[], bytes]) -> tuple[Text, ...]:
-    """Texts of an upload, from the columns that the reader selected if the header is unknown."""
-    selections = [st.session_state.get(f"{ordinal} {file_id}") for ordinal in ("first", "second")]
+    if uploaded is None:
+        return ()
+    # The columns that the reader selected, if the header is unknown.
+    selections = [st.session_state.get(f"{ordinal} {uploaded.file_id}") for ordinal in ("first", "second")]
     columns = tuple(str(name) for name in selections if name not in (None, wording.NO_SECOND))
-    return _read_upload(file_id, name, content, columns if selections[0] is not None else None)
+    return _read_upload(uploaded, columns if selections[0] is not None else None)
 
 
-def _read_upload(
-    file_id: str, name: str, content: Callable[[], bytes], columns: tuple[str, ...] | None
-) -> tuple[Text, ...]:
-    return memory().get_or_put("upload", (file_id, name, columns), lambda: read_file(name, content(), columns))
+def _read_upload(uploaded: UploadedFile, columns: tuple[str, ...] | None) -> tuple[Text, ...]:
+    key = (uploaded.file_id, uploaded.name, columns)
+    return memory().get_or_put("upload", key, lambda: read_file(uploaded.name, uploaded.getvalue(), columns))

@@ -304,11 +304,7 @@ def were_off(choice: Choice) -> tuple[Head, ...]:
 
 def put_off_in_link() -> None:
     """Write the heads that are off to the address bar; changing pages clears parameters without a widget."""
-    value = _as_value(heads_off())
-    if value and st.query_params.get(OFF) != value:
-        st.query_params[OFF] = value
-    elif not value and OFF in st.query_params:
-        del st.query_params[OFF]
+    link.put([OFF], {OFF: value} if (value := _as_value(heads_off())) else {})
 
 
 def layers_across() -> bool:
@@ -368,9 +364,7 @@ def n_pushed() -> int:
 
 def put_in_link(heads: list[Head]) -> None:
     """Write heads to the address bar; changing pages clears parameters without a widget."""
-    value = _as_value(heads) or NO_HEAD
-    if st.query_params.get(HEADS) != value:
-        st.query_params[HEADS] = value
+    link.put([HEADS], {HEADS: _as_value(heads) or NO_HEAD})
 
 
 def window_start(text: Text) -> tuple[int, int]:
@@ -393,11 +387,7 @@ def window_start(text: Text) -> tuple[int, int]:
 def move_window(text: Text, start: tuple[int, int]) -> None:
     """Display another part of a long text, and write it to the address bar."""
     st.session_state[WINDOW] = (hash(text), start)
-    value = _as_value([start])
-    if start == (0, 0):
-        st.query_params.pop(WINDOW, None)
-    elif st.query_params.get(WINDOW) != value:
-        st.query_params[WINDOW] = value
+    link.put([WINDOW], {} if start == (0, 0) else {WINDOW: _as_value([start])})
 
 
 def follow(key: str, start: str | float | None) -> None:

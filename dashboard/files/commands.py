@@ -37,14 +37,7 @@ def files_read() -> dict[str, Callable[[], bytes]]:
 
 
 def reads(name: str, content: Callable[[], bytes]) -> str:
-    """Keep a file that a command reads, for the archive of the page.
-
-    Args:
-        name: of the file.
-        content: makes it.
-
-    Returns: its name.
-    """
+    """Keep a file that a command reads, for the archive of the page; `content` makes it. Returns its name."""
     if (read := _read.get()) is not None:
         read[name] = content
     return name

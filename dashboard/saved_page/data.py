@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from attention_sieve import __version__
+from attention_sieve.core.comparison.differences import PairedTests
 from attention_sieve.core.comparison.finding import COMPARISON_COLUMNS, compared
 from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
@@ -18,14 +19,13 @@ from attention_sieve.core.roles.roles import combinations, shown_roles_of_all
 from attention_sieve.core.roles.telling import telling_head
 from attention_sieve.core.roles.uncertainty.stability import few_texts
 from attention_sieve.core.texts.text import Text
-from attention_sieve.dashboard import wording as shared_wording
+from attention_sieve.dashboard import wording
 from attention_sieve.dashboard.components.grid import grid_data
 from attention_sieve.dashboard.components.terms.sieve_pictures import sieves_in
 from attention_sieve.dashboard.components.venn import venn_data
 from attention_sieve.dashboard.figures.roles.combinations import Overlaps
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 from attention_sieve.dashboard.files.commands import text_object
-from attention_sieve.dashboard.saved_page import wording
 from attention_sieve.dashboard.saved_page.asked import TEXTS_FILE
 from attention_sieve.dashboard.saved_page.content import Content, Found
 from attention_sieve.dashboard.standalone.linked_text import difference_data, text_data
@@ -35,12 +35,16 @@ FORMAT: Final = 1
 DIGITS: Final = 9
 """Significant digits of the numbers in tables: those of single precision."""
 MOST_VENN: Final = 4
+ON_WORDS: Final = (
+    "The two tokenizers split this text differently, so the difference is between words: to a word, the sum over its "
+    "pieces; from a word, their mean. All special tokens together are the word [special]."
+)
 
 
 def page_data(content: Content) -> dict[str, Any]:
     """What a page holds, as JSON: numbers that were computed, and words made of them."""
     asked, found = content.asked, content.found
-    names = [shared_wording.model_name(checkpoint.name) for checkpoint in asked.checkpoints]
+    names = [wording.model_name(checkpoint.name) for checkpoint in asked.checkpoints]
     roles = found[0].finding.tests.roles
     coarse, fine = shown_roles_of_all([each.finding.tests.mean for each in found], roles)
     tables = [ROLE_ANALYSIS.table(each.finding) for each in found]
@@ -49,11 +53,11 @@ def page_data(content: Content) -> dict[str, Any]:
     if comparison is not None:
         changed = comparison.changed
         each_named = [f"{name}: {sentence}" for name, sentence in zip(names, sentences)]
-        sentences = [wording.changes(int(changed.sum()), changed.size, names, comparison.tests), *each_named]
+        sentences = [_changes(int(changed.sum()), changed.size, names, comparison.tests), *each_named]
     return {
         "format": FORMAT,
         "program": __version__,
-        "title": wording.title(names),
+        "title": _title(names),
         "sentences": sentences,
         "notes": [note for note in (few_texts(len(asked.texts)),) if note],
         "names": names,
@@ -77,14 +81,27 @@ def page_data(content: Content) -> dict[str, Any]:
     }
 
 
+def _title(names: Sequence[str]) -> str:
+    return f"Attention heads of {names[0]}" if len(names) == 1 else f"{names[1]} compared with {names[0]}"
+
+
+def _changes(n_changed: int, n_heads: int, names: Sequence[str], tests: PairedTests) -> str:
+    n_tested = int((tests.texts >= 2).sum())
+    return (
+        f"From {names[0]} to {names[1]}, {n_changed} of {n_heads} heads gain or lose a role, and "
+        f"{int(tests.differs.sum()):,} of {n_tested:,} mean scores differ (paired t-test, alpha {tests.alpha:g}, "
+        f"correction {tests.correction})."
+    )
+
+
 def _summary(content: Content, found: Found, coarse: tuple[str, ...]) -> str:
     tests, scale = found.finding.tests, found.finding.scored.scale
     counts = _counts(found, coarse)
     n_any = sum(n_heads for roles, n_heads in counts.items() if roles)
-    lengths = shared_wording.token_range(content.n_tokens)
-    at_tau = shared_wording.at_tau(tests.settings.tau, scale)
+    lengths = wording.token_range(content.n_tokens)
+    at_tau = wording.at_tau(tests.settings.tau, scale)
     n_texts = len(content.asked.texts)
-    return shared_wording.roles_summary(
+    return wording.roles_summary(
         n_any, sum(counts.values()), n_holding(tests, coarse), n_texts, lengths, at_tau
     ).replace("**", "")
 
@@ -101,7 +118,7 @@ def _overlaps(found: Found, name: str, coarse: tuple[str, ...]) -> dict[str, Any
     overlaps = Overlaps(roles=roles, combinations=_counts(found, roles), untested=untested(found.finding.tests))
     tests = found.finding.tests
     return {
-        "data": venn_data(overlaps, f"{shared_wording.OVERLAPS} in {name}"),
+        "data": venn_data(overlaps, f"{wording.OVERLAPS} in {name}"),
         "heads": [
             {"roles": [role for role in roles if role in held], "heads": sorted(map(list, heads))}
             for held, heads in combinations(tests.holds, tests.roles, roles).items()
@@ -111,7 +128,7 @@ def _overlaps(found: Found, name: str, coarse: tuple[str, ...]) -> dict[str, Any
 
 def _grid(content: Content, number: int, table: pd.DataFrame, coarse: tuple[str, ...]) -> dict[str, Any]:
     found, asked = content.found[number], content.asked
-    name = shared_wording.model_name(asked.checkpoints[number].name)
+    name = wording.model_name(asked.checkpoints[number].name)
     finding: RoleFinding = found.finding
     tests, criterion, scale = finding.tests, asked.settings.criterion, finding.scored.scale
     uniform, greatest = finding.scored.mean_references()
@@ -125,8 +142,8 @@ def _grid(content: Content, number: int, table: pd.DataFrame, coarse: tuple[str,
         shown=coarse,
         off=asked.off,
         held_before=reference if number else None,
-        before=f"against {shared_wording.model_name(asked.checkpoints[0].name)}",
-        filled=shared_wording.filled_by_test(criterion.tau, scale),
+        before=f"against {wording.model_name(asked.checkpoints[0].name)}",
+        filled=wording.filled_by_test(criterion.tau, scale),
         scale=scale,
         uniform=uniform,
         greatest=greatest,
@@ -159,7 +176,7 @@ def _difference(text: Text, looked: Sequence[TextAttention]) -> dict[str, Any] |
     """How the attention under the second checkpoint differs; None for one, and for texts without common words."""
     if len(looked) == 1 or (data := difference_data(text, (looked[0], looked[1]))) is None:
         return None
-    return data | {"note": wording.ON_WORDS if data["sides"] else ""}
+    return data | {"note": ON_WORDS if data["sides"] else ""}
 
 
 def _table(title: str, kind: str, table: pd.DataFrame, columns: Mapping[str, str]) -> dict[str, Any]:

@@ -30,12 +30,10 @@ def heads_data(shape: tuple[int, int], label: str) -> dict[str, Any]:
 
 
 def choose(mount: Callable[..., Any], selection: Selection[list[Head]], data: Mapping[str, Any]) -> list[Head]:
-    """Mount a view of heads and return the chosen ones.
+    """Mount a view of heads and return the chosen ones that it has, in the order they were chosen.
 
     Args:
         data: `heads_data`, and what its cells show; `shared` says how many neighbouring heads share keys and values.
-
-    Returns: the chosen heads in the order they were chosen, each within the grid.
     """
     key, on_change, layers, heads = selection.key, selection.on_change, data["layers"], data["heads"]
     initial = [list(head) for head in _within(selection.initial, layers, heads)]

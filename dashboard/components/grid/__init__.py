@@ -7,7 +7,7 @@ import numpy as np
 
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.roles.uncertainty.stability import CERTAIN, RESAMPLES
-from attention_sieve.dashboard.components.choosing import choose, chosen_heads, heads_data, heads_source
+from attention_sieve.dashboard.components.choosing import choose, heads_data, heads_source
 from attention_sieve.dashboard.components.grid.patterns import Patterns
 from attention_sieve.dashboard.components.packing import base64_of, look_data
 from attention_sieve.dashboard.components.selection import Selection
@@ -16,8 +16,6 @@ from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.roles.grid import FAINT, STABLE, RoleGrid
 from attention_sieve.dashboard.figures.scales import WORDS
 from attention_sieve.dashboard.glossary import TERMS
-
-__all__ = ["Head", "chosen_heads", "role_grid"]
 
 SOURCE: Final = heads_source("role_grid", "grid/grid.css", "later.js", "grid/patterns.js", "grid/grid.js")
 _mount: Final = SOURCE.registered()
@@ -39,13 +37,11 @@ WITHOUT_TEXT: Final = GridOnText()
 
 
 def role_grid(grid: RoleGrid, selection: Selection[list[Head]], on_text: GridOnText = WITHOUT_TEXT) -> list[Head]:
-    """Draw the grid and return the heads the reader has chosen.
+    """Draw the grid and return the heads of it that the reader has chosen, in the order they were chosen.
 
     Args:
         grid: What to draw; the tooltip lists all of its roles.
         selection: The chosen heads; one grid on a page keeps one key.
-
-    Returns: the chosen heads in the order they were chosen, each within the grid.
     """
     return choose(_mount, selection, grid_data(grid, on_text))
 

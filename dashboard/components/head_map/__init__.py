@@ -15,10 +15,7 @@ _mount: Final = heads_source("head_map", "head_map/head_map.css", "head_map/head
 
 
 def head_map(picture: HeadMap, selection: Selection[list[Head]]) -> list[Head]:
-    """Draw the map and return the heads the reader has chosen.
-
-    Returns: the chosen heads in the order they were chosen, each within the map.
-    """
+    """Draw the map and return the heads of it that the reader has chosen, in the order they were chosen."""
     values, outlined, cells = picture.values, picture.outlined, picture.cells
     low, high = picture.ends
     data = {

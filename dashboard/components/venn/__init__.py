@@ -81,12 +81,7 @@ def venn_data(overlaps: Overlaps, label: str, caption: str = CAPTION) -> dict[st
 
 
 def selected_combination(state: object, roles: Sequence[str]) -> tuple[str, ...] | None:
-    """The combination in the state of a view; None if there is none, or if it has other roles.
-
-    Args:
-        state: What the browser sent, possibly for an earlier set of roles.
-        roles: The roles that are counted now.
-    """
+    """The combination in the state of a view, which may be of an earlier set of roles; None if it has others."""
     return _exact(state.get("region") if isinstance(state, Mapping) else None, roles)
 
 

@@ -143,7 +143,8 @@ def enter(lesson: int, index: int, puts: Mapping[str, object] | None = None) -> 
     values[state.STEP_PAGE] = step.page
     if TABS in values:
         _put(TABS, values[TABS])  # a step with a question does not draw them
-    _put_all(step.puts if puts is None else puts)
+    for key, value in (step.puts if puts is None else puts).items():
+        _put(key, value() if callable(value) else value)
     if step.asks == "head":
         _put(state.HEADS, [])
         state.push_heads([])
@@ -158,11 +159,6 @@ def _enter_by_link(lesson: int, index: int) -> None:
     for step in steps_of(lesson)[: index + 1]:
         puts |= step.puts
     enter(lesson, index, {key: value for key, value in puts.items() if key not in st.query_params})
-
-
-def _put_all(puts: Mapping[str, object]) -> None:
-    for key, value in puts.items():
-        _put(key, value() if callable(value) else value)
 
 
 def _put(key: str, value: Any) -> None:

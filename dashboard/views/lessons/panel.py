@@ -76,7 +76,8 @@ def _panel(inputs: StepInputs) -> Beside:
         guess = _valid_guess(steps[index - 1], course.guess_of(lesson, index - 1), inputs)
         text = f"{_verdict(result, guess)}\n\n{text}"
         if step.shows:
-            course.show_heads(_heads_to_show(result, guess), inputs.visit.engine.files.fingerprint)
+            guessed = (guess,) if isinstance(guess, tuple) and guess not in result.heads else ()
+            course.show_heads((*guessed, *result.heads), inputs.visit.engine.files.fingerprint)
     elif step.shows:
         course.show_heads(result.heads, inputs.visit.engine.files.fingerprint)
     if index == 0:
@@ -206,13 +207,6 @@ def _valid_guess(question_step: Step, guess: Guess, inputs: StepInputs) -> Guess
     )
     numbers = guess if isinstance(guess, tuple) else (guess,)
     return guess if len(numbers) == len(sizes) and all(map(lt, numbers, sizes)) else None
-
-
-def _heads_to_show(result: StepResult, guess: Guess) -> tuple[Head, ...]:
-    """The heads of the answer, preceded by the guessed one."""
-    if isinstance(guess, tuple) and guess not in result.heads:
-        return (guess, *result.heads)
-    return result.heads
 
 
 def _ask(step: Step, result: StepResult, inputs: StepInputs) -> None:

@@ -19,7 +19,7 @@ from streamlit.testing.v1 import AppTest
 
 from attention_sieve.core.attention.settings import Window
 from attention_sieve.core.roles.roles import BY_NAME, COARSE_ROLES, FINE_ROLES, ROLES
-from attention_sieve.dashboard.components.grid import chosen_heads
+from attention_sieve.dashboard.components.choosing import chosen_heads
 from attention_sieve.dashboard.components.overview import Overview, attention_overview, chosen_window
 from attention_sieve.dashboard.components.selection import Selection
 from attention_sieve.dashboard.components.venn import selected_combination
