@@ -1,8 +1,4 @@
-"""The settings of Streamlit, which bound who can reach the dashboard, and how its pages run and look.
-
-They stand in `.streamlit/config.toml` beside the script of the server, where `streamlit run` and other servers find
-them from any folder. A program that starts the server itself passes them on.
-"""
+"""The settings of Streamlit, in a file beside the script of the server, where every way to start one finds them."""
 
 import tomllib
 from collections.abc import Iterator, Mapping

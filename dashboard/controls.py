@@ -48,7 +48,6 @@ SAMPLES: Final = {
     "varied sample texts": "varied",
 }
 SAMPLES_IN: Final = {"sample texts in French": "French"}
-"""Those in other languages."""
 PROBES: Final[dict[str, ProbeKind]] = {
     "probe texts: repeats": "repeats",
     "probe texts: repeats, fixed period": "fixed-repeats",
@@ -74,7 +73,6 @@ SUGGESTED: Final = (
 DECODER_MADE: Final = "decoder made"
 """Key of whether the small decoder was just fetched, and is to be chosen."""
 MOST_SHOWN: Final = 100
-"""Uploaded texts that the sidebar shows."""
 IN_TAB: Final = " in this tab"
 """Suffix of the query parameter that stands for a text stored in the reader's browser tab."""
 

@@ -1,9 +1,5 @@
-"""The dashboard's server: Streamlit's own, with everything that the first screen needs at the start of the page.
-
-`streamlit run dashboard/server.py` starts it in a clone, `dashboard/start.py` wherever it is installed;
-`dashboard/app.py` is what it shows. The first page has an address
-without a name; `/inspect` leads there too. What is added to Streamlit, and why, stands in `dashboard/web`.
-"""
+"""The dashboard's server, started by `streamlit run dashboard/server.py` or by `start.py`: Streamlit's own, with what
+`dashboard/web` adds to it."""
 
 import gc
 import inspect

@@ -56,7 +56,6 @@ LONGEST_IN_LINK: Final = 4_000
 MOST_HEADS: Final = 16_384
 """Maximum number of heads that a link may name: no known model has more."""
 HEAD_NAME: Final = re.compile("L([0-9]{1,6}) H([0-9]{1,6})")
-"""Name of a head, as pages show it."""
 PAIR: Final = re.compile("([0-9]{1,6})-([0-9]{1,6})")
 """Two numbers of a link: layer and head, or first query and first key."""
 WRITES: Final = "writes the next token"
@@ -97,7 +96,6 @@ class Choice:
     kind: Kind
     """Attention of an encoder-decoder; a checkpoint with one stack has only one."""
     off: tuple[Head, ...]
-    """Heads that are switched off, in order."""
     corpus: str
     """One of controls.CORPORA."""
     criterion: Criterion

@@ -55,7 +55,6 @@ TEXT_LANGUAGE_HELP: Final = (
 )
 CORPUS: Final = "Corpus"
 CHOSEN_BEFORE: Final = "only for texts that were chosen before looking at the results"
-"""When a t-test is valid."""
 CORPUS_HELP: Final = (
     "The roles of a head are tested over these texts. The text you type on the page Inspect is scored on its own. "
     "Probe texts are made for the vocabulary of the checkpoint. "
@@ -390,7 +389,6 @@ READMES: Final = (
 IN_WORDS: Final = "In words"
 """Opens what a chart shows, as screen readers read it."""
 FILE_KINDS: Final = {"pdf": "PDF", "svg": "SVG", "png": "PNG", "csv": "CSV", "parquet": "Parquet", "md": "Model card"}
-"""What files are called, by suffix."""
 FORMAT: Final = "Format"
 SIZE: Final = "Size"
 FILE_SIZES: Final = {

@@ -23,7 +23,6 @@ _OVERTAKEN: Final = object()
 @dataclass(frozen=True)
 class Selection(Generic[Selected]):
     key: str
-    """The view's own key."""
     initial: Selected
     """Selected at first, and again whenever `reset` changes; ignored on every other run."""
     reset: Hashable = None

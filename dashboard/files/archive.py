@@ -25,7 +25,6 @@ DIGITS: Final = 6
 """Length of the hash at the end of a file name, which distinguishes files made with different settings."""
 PAGE: Final = "page"
 SIZES: Final = {PAGE: SHEET, "one column": ONE_COLUMN, "two columns": TWO_COLUMNS}
-"""How large a figure is drawn, by the name of the size."""
 PACKED: Final = ("png", "pdf", "parquet")
 """Formats that are compressed already."""
 
@@ -36,7 +35,6 @@ class Picture:
     """Last part of its file names before the hash."""
     title: str
     facts: Mapping[str, str]
-    """Its provenance."""
     svg: Callable[[Size], str]
     suffixes: ClassVar = ("pdf", "svg", "png")
     sizes: ClassVar = tuple(SIZES)

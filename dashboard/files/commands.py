@@ -20,7 +20,6 @@ THEN: Final = " && "
 NONE: Final = "none computes these numbers"
 """In place of a command."""
 PARSES: Final = ("roles", "score", "controls", "relations", "word-links", "tree-probes", "claim")
-"""Commands that parse texts."""
 _read: Final[ContextVar[dict[str, Callable[[], bytes]] | None]] = ContextVar("read", default=None)
 """What makes the files that the commands of the page being drawn read, by their names; None outside of a run of a
 page."""

@@ -1,8 +1,5 @@
-"""The row below a figure or table: a description of a chart, and its files, offered and made only when asked for.
-
-All files of a page can be downloaded at once: the archive holds everything offered while the page was drawn, for which
-it is drawn once more, with its closed tabs.
-"""
+"""The row below a figure or table, with its description and files, and the archive of all files of a page, for which the
+page is drawn once more with its closed tabs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar

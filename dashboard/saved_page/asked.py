@@ -44,7 +44,6 @@ class Asked:
     dtype: str
     attention: Kind
     off: tuple[Head, ...]
-    """Heads that are switched off."""
     settings: RoleSettings
     texts: tuple[Text, ...]
     """Those over which roles are tested."""

@@ -58,7 +58,6 @@ class Checked:
 
     differences: tuple[Difference, ...]
     n_values: int
-    """How many values were compared."""
     notes: tuple[str, ...]
     """What could not be verified."""
 

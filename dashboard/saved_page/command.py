@@ -26,7 +26,6 @@ from attention_sieve.core.texts.text import read_typed
 
 HTML: Final = ".html"
 MOST_DIFFERENCES: Final = 20
-"""Differences that are printed one by one."""
 
 
 def add_commands(commands: Any) -> None:

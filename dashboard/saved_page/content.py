@@ -26,7 +26,6 @@ class Found:
     drawn: tuple[TextAttention, ...]
     """Whole attention of each text that is drawn."""
     removed: tuple[Head, ...]
-    """Heads that are not there."""
     n_shared: int
     """How many neighbouring heads share keys and values."""
 
@@ -37,9 +36,8 @@ class Content:
 
     asked: Asked
     found: tuple[Found, ...]
-    """Of each of its checkpoints."""
     n_tokens: tuple[int, ...]
-    """Of each text, under the first of them."""
+    """Of each text, under the first checkpoint."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +50,6 @@ class PageRequest:
     drawn: Sequence[Text] = ()
     """None of them draws the first text that fits."""
     chosen: Sequence[Head] = ()
-    """Heads whose arcs are drawn at first."""
     too_long: TooLong = "error"
 
 

@@ -1,8 +1,4 @@
-"""The components without Streamlit: one plain script of those that are named, and the colours of the page.
-
-`mounted` in mounted.js draws one of them in an element; `LinkedText` in linked_text.js draws the grid and the arcs of a
-text, and the arcs follow the heads that are chosen.
-"""
+"""The components without Streamlit: one plain script of those that are named, and the colours of the page."""
 
 import json
 import re

@@ -1,9 +1,5 @@
-"""Redirects a former or misspelt address to the page that is meant, and any other unknown one to the first page.
-
-The first page says that no page has the address.
-
-Streamlit itself shows its first page at every address that no page has, as if nothing were wrong.
-"""
+"""Redirects a former or misspelt address to the page that is meant, and any other unknown one to the first page, which
+says so."""
 
 import re
 from collections.abc import Mapping

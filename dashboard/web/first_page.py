@@ -1,18 +1,4 @@
-"""Streamlit's page with everything that the first screen needs at the end of its head.
-
-These have to be there before anything is drawn:
-
-- Style sheets that lay out the first screen and the panel of a lesson, and reserve space in them. Streamlit lets each
-  widget grow once its code has arrived, which would move everything below it.
-- The style sheet of Present, and a script that applies it as long as the address asks for it.
-- The names of the scripts that the first grid waits for. Chromium would otherwise request them only after it has been
-  told which widgets there are; this way it fetches them meanwhile.
-- A script that keeps one entry per page in the browser's history. Streamlit makes a new one whenever the app writes a
-  query parameter, so that Back would step through every click.
-- A script that lets Enter apply a typed sentence.
-- A script that closes the list of checkpoints to compare with after a choice.
-- The address of the server, for which Streamlit would otherwise search below the address of the page.
-"""
+"""Streamlit's page, with all that the first screen needs at the end of its head; README.md says why of each piece."""
 
 import logging
 import re

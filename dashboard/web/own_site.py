@@ -36,7 +36,6 @@ HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
-"""Headers of every response."""
 CLOSED: Final = ("/_stcore/metrics", "/_stcore/script-health-check")
 """Endpoints of Streamlit that reveal facts about the server, or run the page, for anyone."""
 POLICY_VIOLATION: Final = 1008

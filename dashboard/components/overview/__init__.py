@@ -44,7 +44,6 @@ class Overview:
     names: tuple[str, str] = ("queries", "keys")
     """Labels of the rows and of the columns."""
     label: str
-    """What the view shows, for screen readers."""
 
 
 def attention_overview(overview: Overview, selection: Selection[Window]) -> Window:

@@ -58,7 +58,6 @@ if TYPE_CHECKING:
     from attention_sieve.dashboard.views.lessons.computation import Beside
 
 GRID: Final = "inspect grid"
-"""Key of the grid of roles."""
 _first_heads: Final[WeakKeyDictionary[TextAttention, Head]] = WeakKeyDictionary()
 
 
@@ -310,7 +309,6 @@ class _Shown:
     by_corpus: bool
     """The roles over the corpus; otherwise those by the scores on the text."""
     finer: bool
-    """The finer roles."""
     patterns: bool
     """What each head does in the text, in its cell."""
 

@@ -31,7 +31,6 @@ SAMPLE: Final = "both"
 ANSWERED: Final = "text answered"
 """Key of the text to which the page has answered, and of the answer."""
 _links: Final[WeakKeyDictionary[TextAttention, tuple[SurprisingLink, ...]]] = WeakKeyDictionary()
-"""The links that stand out, by attention."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,4 @@
-"""Answers to the questions of the lessons, computed from the current checkpoint and text.
-
-No answer is fixed in advance: each is computed, and may be that this checkpoint has no such head.
-"""
+"""Answers to the questions of the lessons, all computed from the current checkpoint, which may have no such head."""
 
 from dataclasses import replace
 from typing import Final
@@ -46,9 +43,7 @@ DOES: Final[dict[SimplePattern, str]] = {
     "same word": "looks_at_itself",
     "rests": "rests",
 }
-"""Phrase for each pattern."""
 NO_BREAK: Final = "\u00a0"
-"""Non-breaking space."""
 CLOSE: Final = 0.1
 """Relative error up to which a guessed number counts as right; an error of 1 always does."""
 CLOSE_PERCENT: Final = 10

@@ -1,7 +1,4 @@
-"""What a class has answered, in little space: on a line of numbers, on the cells of the grid, or in a list of words.
-
-Every answer is shown or counted; none is left out.
-"""
+"""What a class has answered, in little space and none left out: on a line of numbers, on the grid, or in a list."""
 
 from base64 import b64encode
 from collections.abc import Sequence

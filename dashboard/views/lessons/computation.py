@@ -52,7 +52,6 @@ class StepResult:
     ranking: tuple[tuple[str, float], ...] = ()
     """What the checkpoint makes of the text: sentences with their similarity, or predictions with their probability."""
     is_prediction: bool = False
-    """Whether the ranking is one of predictions."""
     answer: int | None = None
     """The number, of a question about a number."""
     most: int | None = None

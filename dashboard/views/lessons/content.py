@@ -21,7 +21,6 @@ import yaml
 from attention_sieve.dashboard.views.frame import Prose
 
 TEXTS: Final = Path(__file__).with_name("texts")
-"""A folder per language."""
 ENGLISH: Final = "en"
 CHECK: Final = "check"
 """Name of the last step of every lesson."""
@@ -45,7 +44,6 @@ class Quiz:
     right: int
     """Index of the correct option."""
     afterwards: str
-    """Explanation shown after the reader has chosen."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +51,6 @@ class LessonTexts:
     title: str
     claim: str
     sections: Mapping[str, Prose]
-    """Sections by names of steps."""
     question: Quiz
 
 

@@ -1,8 +1,5 @@
-"""What a checkpoint makes of the text on screen, and how few heads have to be off until it makes something else of it.
-
-A checkpoint that predicts words or classes has its prediction. Any other turns texts into vectors, and so ranks other
-sentences by their similarity to this one.
-"""
+"""What a checkpoint makes of the text on screen, a prediction or a ranking of sentences by their similarity to it, and how
+few heads have to be off until it makes something else of it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +20,6 @@ from attention_sieve.dashboard.views.lessons.computation import StepInputs
 from attention_sieve.dashboard.views.lessons.sentences import SIMILAR
 
 MOST_OFF: Final = 24
-"""Number of heads that are switched off at most in the search."""
 
 Vectors = Question[Text, Float[np.ndarray, "gating channel"]]
 
@@ -35,7 +31,6 @@ class LessonOutcome:
     values: Float[np.ndarray, " name"]
     """Similarities (cosines of text vectors), or probabilities."""
     is_prediction: bool
-    """Whether this is a prediction."""
 
     @property
     def first(self) -> str:

@@ -20,7 +20,6 @@ from attention_sieve.dashboard.views.lessons.presenting import link_of_class
 from attention_sieve.dashboard.views.lessons.sheet import material_of, sheet
 
 TYPED_CODE: Final = "code of the class"
-"""Key of the field for the code of a class."""
 _TOO_MANY: Final = "too many classes"
 _UNKNOWN: Final = "unknown code"
 

@@ -1,7 +1,4 @@
-"""The steps of the lessons in order: page, initial values, question and computation of each.
-
-Their texts are in `texts`, under the same names.
-"""
+"""The steps of the lessons in order: page, initial values, question and computation; their texts are in `texts`."""
 
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
@@ -28,7 +25,6 @@ controls, the sentence on what changed between two checkpoints, and their grids;
 of probe texts, and the figure of all saved steps."""
 SWITCHES: Final[Set[PagePart]] = frozenset({"switches"})
 FILES: Final = ("what-a-head-is", "next-door-and-rest", "parser", "chance", "switch-off", "fine-tuning", "birth")
-"""File names of the lessons, in order."""
 FINE_TUNING, BIRTH = (FILES.index(name) + 1 for name in ("fine-tuning", "birth"))
 """Numbers of lessons that are not always offered."""
 ALONE: Final[Mapping[str, object]] = MappingProxyType({"text": NEAR.sentence, "patterns": False, state.OFF: []})
@@ -41,13 +37,10 @@ class Step:
     name: str
     """Name of its section in the file of the lesson."""
     page: str = "inspect"
-    """Its page."""
     puts: Mapping[str, object] = field(default_factory=dict)
     """Values that it sets, by keys of the session; a function is called when the step is entered."""
     finds: Finds = answers.size
-    """Its computation."""
     names: Set[str] = frozenset()
-    """Names of the values that its text may use."""
     asks: Asks = ""
     """What the reader has to predict; empty for nothing."""
     shows: bool = False

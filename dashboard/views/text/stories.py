@@ -1,8 +1,5 @@
-"""Stories: a click shows the head of the checkpoint that best shows a pattern in the reader's own sentence.
-
-Where that has no such words, or the checkpoint no such head in it, an example stands in for it. The head is chosen by
-its attention in this one sentence: a story is an example, not a test.
-"""
+"""Stories: a click shows the head that best shows a pattern in the reader's own sentence, or in an example that stands in
+for it: by its attention in this one sentence, so as an example, not a test."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -34,7 +31,6 @@ SENTENCE_WITH_SUBJECT: Final = "The committee finally proposed a smaller budget.
 LEAST_SHARE: Final = 0.3
 """Minimum share of a head's attention for a story to name it, so that the arcs described are visible."""
 VISITED: Final = "been_here"
-"""Name of the cookie of a previous visit."""
 CHIP: Final = "story"
 """Key of the chips in the session and in the link."""
 _SHOWN_STORY: Final = "story told"
@@ -107,7 +103,6 @@ class Telling:
     query: int
     """Position of the token that gives most to the words it is said to look at."""
     is_named: bool
-    """Whether the head does this enough to be named."""
     sentence: str
 
 
@@ -371,4 +366,3 @@ STORIES: Final[dict[str, Story]] = {
     wording.HER: Story(links_of=_words(("her", "baker")), see=wording.SEE_HER, joins_words=True),
     wording.RESTING: Story(links_of=partial(_simple, "rests"), see=wording.SEE_RESTING),
 }
-"""Stories by the label of their chip."""

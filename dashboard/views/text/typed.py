@@ -17,7 +17,6 @@ PAIR_TYPED: Final = write_typed([PAIR])
 NUMBER: Final = "number"
 """Query parameter of the text on screen, counted from 1."""
 SEGMENTS: Final = ("first segment", "second segment")
-"""Keys of the two fields for a pair."""
 
 
 def text_on_screen(texts: tuple[Text, ...]) -> Text:
