@@ -1,6 +1,6 @@
 """Attention arcs of chosen heads: the Python function of the component."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -106,6 +106,7 @@ def arcs_data(
     sieve = None if overlay is None else overlay.chosen
     if sieve is not None and sieve[1].shape != (shape := attention.shape[1:]):
         raise ValueError(f"A sieve for {shape[0]} queries and {shape[1]} keys has that shape, got {sieve[1].shape}.")
+    offered = dict.fromkeys((*overlay.roles, *(sieve or ())[:1])) if overlay else ()
     scrolls = max(attention.shape[1:]) > MOST_TOKENS_UNSCROLLED or queries.is_part or keys.is_part
     return {
         "label": maps.label,
@@ -118,7 +119,7 @@ def arcs_data(
         "attention": _steps(attention) if maps.signs else base64_of(quantised(attention)),
         "inside": row_sums(attention) if keys.is_part and not maps.signs else None,
         "sieve": None if sieve is None else sieve_data(*sieve, maps),
-        "sieves": [] if overlay is None else _named(dict.fromkeys((*overlay.roles, *(sieve or ())[:1]))),
+        "sieves": [(role, role_title(role)) for role in offered],
         "height": style.height or (SCROLL_HEIGHT if scrolls else None),
         "share": DEFAULT_SHARE,
         "group": None if style.group is None else style.group.name,
@@ -129,11 +130,6 @@ def arcs_data(
         "grid": None if grid is None else grid.key,
         "controls": style.controls,
     }
-
-
-def _named(roles: Iterable[str]) -> list[tuple[str, str]]:
-    """Roles with what they are called in the list of those to choose from."""
-    return [(role, role_title(role)) for role in roles]
 
 
 def _take_look(selection: Selection[ArcSettings]) -> None:
@@ -235,7 +231,8 @@ def sieve_data(role: str, sieve: Bool[np.ndarray, "query key"], maps: AttentionM
     """The overlay, and the share of each head's attention in it; `even` is that of uniform attention."""
     has_cells = sieve.any(axis=1)
     inside = (maps.attention * sieve).sum(axis=-1, dtype=np.float64)[:, has_cells]
-    n_seen = _seen_keys(maps)[has_cells]
+    # A query sees all keys of the whole text, or in a causal model itself and those before.
+    n_seen = maps.queries.start + np.flatnonzero(has_cells) + 1 if maps.causal else maps.keys.length
     return {
         "role": role_title(role),
         "cells": base64_of(np.packbits(sieve)),
@@ -243,9 +240,3 @@ def sieve_data(role: str, sieve: Bool[np.ndarray, "query key"], maps: AttentionM
         "inside": [round(float(mean), 4) for mean in inside.mean(axis=1)] if has_cells.any() else [],
         "even": round(float((sieve.sum(axis=1)[has_cells] / n_seen).mean()), 4) if has_cells.any() else None,
     }
-
-
-def _seen_keys(maps: AttentionMaps) -> Int[np.ndarray, " query"]:
-    """Number of keys of the whole text visible to each query: all, or in a causal model itself and those before."""
-    positions = maps.queries.start + np.arange(len(maps.queries.tokens))
-    return positions + 1 if maps.causal else np.full(len(positions), maps.keys.length)

@@ -1,5 +1,5 @@
-"""What a checkpoint makes of the text on screen, a prediction or a ranking of sentences by their similarity to it, and how
-few heads have to be off until it makes something else of it."""
+"""What a checkpoint makes of the text on screen, a prediction or a ranking of sentences by their similarity to it, and
+how few heads have to be off until it makes something else of it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -91,7 +91,6 @@ class Tally:
     def join(self, code: str, visitor: Visitor) -> bool:
         """Join a class; returns whether there is one with this code, not older than HOURS."""
         with self._lock:
-            self._forget()
             school_class = self._use(code)
             if school_class is None:
                 return False
@@ -107,7 +106,6 @@ class Tally:
         Returns: whether it was counted: not for an unknown class, nor beyond MOST_ANSWERS.
         """
         with self._lock:
-            self._forget()
             school_class = self._use(code)
             if school_class is None:
                 return False
@@ -123,12 +121,12 @@ class Tally:
     def counts(self, code: str, question: LessonStep) -> list[tuple[str, int]]:
         """Answers with their counts, most frequent first."""
         with self._lock:
-            self._forget()
             school_class = self._use(code)
             return [] if school_class is None else school_class.counts.get(question, Counter()).most_common()
 
     def _use(self, code: str) -> _Class | None:
         """The class with this code, which is in use now; None if there is none."""
+        self._forget()
         school_class = self._classes.get(code)
         if school_class is not None:
             school_class.used = self._clock()

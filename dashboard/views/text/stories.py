@@ -1,5 +1,5 @@
-"""Stories: a click shows the head that best shows a pattern in the reader's own sentence, or in an example that stands in
-for it: by its attention in this one sentence, so as an example, not a test."""
+"""Stories: a click shows the head that best shows a pattern in the reader's own sentence, or in an example that stands
+in for it: by its attention in this one sentence, so as an example, not a test."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
