@@ -43,11 +43,7 @@ _SIGNS: Final = {"true": "on", "false": "off"}
 
 
 def begin(page: str) -> None:
-    """Store the parameters of the link on a first visit and after Back. Call it before anything reads them.
-
-    Args:
-        page: address of the page that is opened.
-    """
+    """Store the parameters of the link on a first visit and after Back. Call it before anything reads them."""
     stepped_back = has_stepped_back()
     values = st.session_state
     if stepped_back:
@@ -78,12 +74,7 @@ def take(name: str) -> str | None:
 
 
 def put(names: Iterable[str], parameters: Mapping[str, str]) -> None:
-    """Write parameters to the address bar.
-
-    Args:
-        names: of all parameters concerned; those without a value are removed.
-        parameters: values by name.
-    """
+    """Write the values of some parameters to the address bar; of `names`, those without a value are removed."""
     if changed := {name: value for name, value in parameters.items() if st.query_params.get(name) != value}:
         st.query_params.update(changed)
     for name in names:

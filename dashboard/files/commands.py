@@ -51,9 +51,6 @@ def call(name: str, choice: Choice, engine: Engine, *options: str, output: str =
     """The line of a command about a checkpoint.
 
     Args:
-        name: of the command.
-        choice: the settings that all pages share.
-        engine: the checkpoint.
         options: further ones, from `given_options`.
         output: file that it writes; by default a table with the name of the command.
         checkpoint: what the command calls it, if not by its name.
@@ -75,12 +72,8 @@ def command(
     """What computes the numbers on a page, as a fact of its files; the archive of the page holds the texts.
 
     Args:
-        name: of the command.
-        choice: the settings that all pages share.
-        engine: the checkpoint.
         texts: that the command reads, if it reads any; one text is in a file of its own.
-        options: further options, from `given_options`.
-        too_long: what becomes of texts that are too long.
+        options: as for `call`.
     """
     read = ["--texts", reads_texts(texts), *(parser_option(texts) if name in PARSES else [])] if texts else []
     output = f"{name}.npz" if name == "maps" else ""

@@ -98,7 +98,7 @@ def drawing_downloads(
         name: of the component, on its buttons and in its file names.
         title: before the checkpoint and the texts.
         draw: returns SVG, of a `title`, lines of a `caption`, and a `size`.
-        paper: sentence that names the corresponding figure of the paper, if there is one.
+        paper: sentence that names the corresponding figure or table of the paper, if there is one; also below.
     """
     full_title = titled(title, facts)
     svg = partial(draw, title=full_title, caption=caption(facts))
@@ -106,13 +106,7 @@ def drawing_downloads(
 
 
 def figure_downloads(name: str, figure: Figure, facts: Mapping[str, str], title: str = "", *, paper: str = "") -> None:
-    """Offer a description of a chart, and the chart as PDF, SVG and PNG with its provenance.
-
-    Args:
-        name: of the chart, on its buttons and in its file names.
-        title: before the checkpoint and the texts; by default that of the chart.
-        paper: sentence that names the corresponding figure of the paper, if there is one.
-    """
+    """Offer a description of a chart, and the chart like a component, by default under its own title."""
     facts = commands.with_command(facts)
     full_title = titled(title or str(figure.spec["title"]["text"]), facts)
 
@@ -130,13 +124,7 @@ def table_downloads(
     paper: str = "",
     card: Callable[[Mapping[str, str]], str] | None = None,
 ) -> None:
-    """Offer a table as CSV and Parquet with its provenance, and name the corresponding table of the paper.
-
-    Args:
-        name: of the table, on its buttons and in its file names.
-        paper: sentence that names the corresponding table of the paper, if there is one.
-        card: writes it as a section of a model card, of its provenance, if it can be one.
-    """
+    """Offer a table as CSV and Parquet with its provenance; `card` writes it as a section of a model card."""
     _row(Table(name, titled(f"Table of {name}", facts), commands.with_command(facts), table, card), paper=paper)
 
 

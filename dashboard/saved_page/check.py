@@ -66,10 +66,7 @@ def check_page(file: bytes, name: str, checkpoints: Sequence[str] = (), device: 
     """Compute a page again and compare.
 
     Args:
-        file: its content.
-        name: of the file, for messages.
         checkpoints: names or folders to be taken in place of those that the page names, in their order.
-        device: on which to compute.
 
     Raises: AnalysisError for a page that cannot be checked: damaged, of a newer version, changed outside of its data,
         or of a checkpoint that is missing or another one; of any stage.

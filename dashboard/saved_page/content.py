@@ -58,7 +58,6 @@ def compute(checkpoints: Sequence[Checkpoint], request: PageRequest, answer: Ans
 
     Args:
         checkpoints: one, or a reference and another of the same shape.
-        request: what is asked of them.
         answer: as for `Reading`.
 
     Raises: AnalysisError for checkpoints of different shapes, attention that is too large to be drawn, and of any

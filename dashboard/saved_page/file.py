@@ -26,11 +26,7 @@ AFTER_DATA: Final = "</script>"
 
 
 def page_html(data: Mapping[str, Any]) -> str:
-    """The page: its only script and its only style are named by their hashes in its content policy.
-
-    Args:
-        data: from `page_data`. Equal data give equal pages.
-    """
+    """The page, equal for equal data: its content policy names its only script and its only style by their hashes."""
     parts = [script([grid.SOURCE, arcs.SOURCE, venn.SOURCE]), _read("page.js")]
     code = "\n".join(["(() => {", '"use strict";', *parts, "})();"])
     style = theme_style() + joined("switch.css") + _read("page.css")
@@ -61,10 +57,6 @@ def page_html(data: Mapping[str, Any]) -> str:
 
 def read_page(content: bytes, name: str) -> tuple[dict[str, Any], str]:
     """The data of a page, and the whole of it.
-
-    Args:
-        content: of the file.
-        name: of the file, for messages.
 
     Raises: AnalysisError for something else, a damaged page, and one of a newer format.
     """

@@ -26,11 +26,7 @@ MOST_ROWS: Final = 36
 
 
 def grid_of_text(passed: PassedText, criterion: Criterion, label: str, n_shared: int) -> RoleGrid:
-    """Roles by the scores on a text, which no test can confirm.
-
-    Args:
-        n_shared: how many neighbouring heads share keys and values.
-    """
+    """Roles by the scores on a text, which no test can confirm; `n_shared` neighbouring heads share keys and values."""
     scored = passed.scored
     return RoleGrid(
         label=label,

@@ -15,9 +15,5 @@ _mount: Final = Source(
 
 
 def copy_link(left_out: Sequence[str]) -> None:
-    """Draw the button; if the browser does not allow copying, it shows the address, selected.
-
-    Args:
-        left_out: sentences about what the link does not hold, shown after copying.
-    """
+    """Draw the button, which copies or shows the address, and then says what is left out of the link."""
     _mount(key="copy link", data=as_text({"left_out": " ".join(left_out)}), height="content")

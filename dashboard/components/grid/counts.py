@@ -23,9 +23,5 @@ export default function ({ data }) {
 
 
 def counts_on_grid(key: str, counts: Mapping[Head, int]) -> None:
-    """Write a count on the cells of the grid of the page.
-
-    Args:
-        counts: by head; other cells stay without one.
-    """
+    """Write a count on the cells of some heads in the grid of the page."""
     _mount(key=key, data={f"{layer}-{head}": count for (layer, head), count in counts.items()}, height=0)

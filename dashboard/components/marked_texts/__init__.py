@@ -28,11 +28,7 @@ class DrawnText:
 
 
 def marked_texts(texts: Sequence[DrawnText], *, key: str, label: str, on_pick: Callable[[int], None]) -> None:
-    """Draw texts below each other.
-
-    Args:
-        on_pick: called with the index of the clicked text, before the run that follows.
-    """
+    """Draw texts below each other; `on_pick` is called with the index of a clicked one, before the run that follows."""
 
     def handle_change() -> None:
         index = st.session_state[key]["picked"]

@@ -48,13 +48,7 @@ ALIKE: Final = 5
 def head_views(
     visit: Visit, passed: PassedText, tested: Corpus | None, head: Head | None
 ) -> dict[str, Callable[[], None]]:
-    """Functions that draw the views of a head over the corpus, by title; the titles are always the same.
-
-    Args:
-        passed: measures of the text on screen.
-        tested: the corpus; None while it has not been tested.
-        head: the head to show; None where none is chosen.
-    """
+    """Functions that draw the views of a head over the corpus, by title; the titles are always the same."""
     titles = (wording.ROLES, WORDS[visit.choice.scale].nouns.capitalize(), similarity_wording.OPEN)
     if tested is None or head is None:
         missing = wording.NO_HEAD if head is None else wording.NO_TESTS

@@ -37,12 +37,7 @@ def class_counts(question: tally.LessonStep) -> None:
 
 @st.fragment(run_every=EVERY)
 def class_answers(question: tally.LessonStep, asks: Asks, result: StepResult, shape: tuple[int, int] | None) -> None:
-    """Predictions of the class, updated regularly.
-
-    Args:
-        asks: what was asked for.
-        shape: numbers of layers and heads of the grid on the page, if heads were asked for.
-    """
+    """Predictions of the class, updated regularly; heads are counted on a grid of this shape (layers, heads)."""
     counts = tally.tally().counts(tally.code_now(), question)
     said = say(language(), "class_said", count=sum(count for _, count in counts))
     with st.container(key="class said", gap=None):

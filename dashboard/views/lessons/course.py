@@ -50,11 +50,7 @@ _HEADS_SHOWN: Final = "step told"
 
 
 def begin(page: str) -> None:
-    """Read class, presenting mode and step from the link, and open the page of a step that was just entered.
-
-    Args:
-        page: address of the opened page; empty for the first one.
-    """
+    """Read class, presenting mode and step from the link, and open the page of a step that was just entered."""
     join_linked_class(lambda code: say(language(), "unknown_code", code=code, hours=HOURS))
     if (presented := link.take(state.PRESENT)) is not None:
         st.session_state[state.PRESENT] = presented == "1"
@@ -127,13 +123,7 @@ def step_now() -> Step:
 
 
 def enter(lesson: int, index: int, puts: Mapping[str, object] | None = None) -> None:
-    """Go to a step, and set the initial values of its page.
-
-    Args:
-        lesson: number, from 1.
-        index: of the step, from 0.
-        puts: values to set instead, by keys of the session.
-    """
+    """Go to a step, and set the initial values of its page, or instead `puts`, by keys of the session."""
     values = st.session_state
     values[state.LESSON], values[STEP] = lesson, index
     values.setdefault(REACHED, {})[lesson] = max(index, values.get(REACHED, {}).get(lesson, 0))
@@ -198,11 +188,7 @@ def leave() -> None:
 
 
 def guess(value: Guess, written: str) -> None:
-    """Store a prediction, count it for the reader's class, and go to its answer.
-
-    Args:
-        written: the prediction as displayed to the class.
-    """
+    """Store a prediction, count it for the reader's class as it is written there, and go to its answer."""
     lesson, index = now() or (1, 0)
     st.session_state.setdefault(_GUESSES, {})[lesson, index] = value
     count_own((lesson, index), written)

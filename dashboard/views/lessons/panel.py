@@ -31,13 +31,7 @@ _UNCHOSEN: Final = "guess is missing"
 
 
 def panel(container: DeltaGenerator, inputs: StepInputs) -> Beside:
-    """Draw the panel of the current step.
-
-    Args:
-        inputs: for the computation of the step.
-
-    Returns: what the step shows beside the grid.
-    """
+    """Draw the panel of the current step; returns what the step shows beside the grid."""
     with container.container(key="lesson", border=True):
         if "special tokens" in course.step_now().speaks_of:
             st.html(f"<style>{SWITCHES_ABOVE_ARCS}</style>")

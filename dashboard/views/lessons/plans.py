@@ -287,22 +287,14 @@ def offered() -> tuple[int, ...]:
 
 
 def steps_of(lesson: int) -> tuple[Step, ...]:
-    """Steps of a lesson, including its question.
-
-    Args:
-        lesson: number, from 1.
-    """
+    """Steps of a lesson, numbered from 1, including its question."""
     steps = LESSONS[lesson - 1]
     return (*steps, Step(name="check", page=steps[-1].page))
 
 
 @cache
 def words_of(lesson: int, language: str) -> LessonTexts:
-    """The texts of a lesson.
-
-    Args:
-        lesson: number, from 1.
-        language: one of `content.languages()`.
+    """The texts of a lesson in one of `content.languages()`.
 
     Raises: ValueError as `content.read_words` does.
     """

@@ -62,9 +62,6 @@ class SheetMaterial:
 def material_of(visit: Visit, lesson: int) -> dict[str, SheetMaterial]:
     """What the sheet of a lesson needs of the checkpoint, by step: of the steps that ask about a sentence.
 
-    Args:
-        lesson: number, from 1.
-
     Raises: AnalysisError if the checkpoint cannot be loaded, or cannot read the sentence.
     """
     material, sentence = {}, NEAR.sentence
@@ -84,8 +81,6 @@ def sheet(lesson: int, language: str, material: Mapping[str, SheetMaterial]) -> 
     """Worksheet of a lesson: an HTML page without scripts that prints on one side of A4.
 
     Args:
-        lesson: number, from 1.
-        language: of its texts.
         material: of `material_of`; without a step's, its values are left open, and nothing is drawn.
     """
     words = words_of(lesson, language)

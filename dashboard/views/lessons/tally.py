@@ -156,11 +156,7 @@ def visitor() -> Visitor:
 
 
 def join_linked_class(unknown: Callable[[str], str]) -> None:
-    """Join the class in the link.
-
-    Args:
-        unknown: message for an unknown code.
-    """
+    """Join the class in the link; `unknown` is what is said of an unknown code."""
     if (value := link.take(CLASS)) is not None and not join_class(value):
         link.say(unknown(link.quoted(value)))
     code = code_now()

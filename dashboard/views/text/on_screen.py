@@ -51,11 +51,7 @@ def on_screen(visit: Visit, text: Text) -> OnScreen | None:
 
 @contextmanager
 def waiting(loading: str = "") -> Iterator[Report]:
-    """Explain a longer wait while it lasts; if the reader has left, Streamlit ends the run at a report.
-
-    Args:
-        loading: message while a checkpoint is loaded; empty if it is loaded already.
-    """
+    """Explain a longer wait, or what is being loaded, while it lasts; if the reader has left, a report ends the run."""
     # Places of their own keep the position of what follows; while they are empty they take no room, not even a gap.
     spinner, line = st.empty(), st.empty()
 
