@@ -32,7 +32,6 @@ from attention_sieve.core.texts.parsers import ENGLISH, parsed_by, parsers_by_la
 from attention_sieve.core.texts.text import PAIR_MARK, SUFFIXES, Text, read_file, read_typed
 from attention_sieve.dashboard import link, public, state, wording
 from attention_sieve.dashboard.components.kept_text import fetch_text, keep_text, mark_of
-from attention_sieve.dashboard.forgetting import forget_from_now_on
 from attention_sieve.dashboard.offers import checkpoints, hub, results
 from attention_sieve.dashboard.offers.paths import for_visitors
 from attention_sieve.dashboard.plain import plain
@@ -83,6 +82,8 @@ def inference() -> Inference:
     store, kept = Store(), Memory(session=_reader)
     if not public.is_public():
         return Inference(store, session=session_id, memory=kept)
+    from attention_sieve.dashboard.forgetting import forget_from_now_on  # a server of one's own forgets nothing
+
     forget_from_now_on(store)
     shares = Quotas(public.share(store.limit_bytes), session_id)
     return Inference(store, most_at_once=public.MAX_TEXTS, shares=shares, session=session_id, memory=kept)

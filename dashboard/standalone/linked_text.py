@@ -5,16 +5,12 @@ from typing import Any, Final
 import numpy as np
 
 from attention_sieve.core.passes.texts import TextAttention
-from attention_sieve.core.roles.hypotheses import Criterion
-from attention_sieve.core.roles.on_text import PassedText
 from attention_sieve.core.texts.text import Text
-from attention_sieve.dashboard import wording
 from attention_sieve.dashboard.components.arcs import SCROLL_HEIGHT, arcs_data, row_sums, sieve_data
 from attention_sieve.dashboard.components.arcs.values import ArcStyle, Overlay
 from attention_sieve.dashboard.components.grid.patterns import pack_patterns
 from attention_sieve.dashboard.components.packing import base64_of, quantised
 from attention_sieve.dashboard.components.terms.sieve_pictures import Sieves
-from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 from attention_sieve.dashboard.figures.text.common import in_common
 from attention_sieve.dashboard.figures.text.maps import AttentionMaps, Signs
 from attention_sieve.dashboard.figures.text.sides import sides
@@ -23,23 +19,6 @@ LEAST_OF_STEPS: Final = 0.01
 """Smallest difference of two weights that is drawn: next to 1, a step of their square roots makes one of 0.008."""
 MOST_ROWS: Final = 36
 """Tokens beyond which the arcs scroll, so that the grid beside them stays in view."""
-
-
-def grid_of_text(passed: PassedText, criterion: Criterion, label: str, n_shared: int) -> RoleGrid:
-    """Roles by the scores on a text, which no test can confirm; `n_shared` neighbouring heads share keys and values."""
-    scored = passed.scored
-    return RoleGrid(
-        label=label,
-        roles=scored.roles,
-        scores=passed.scores,
-        holds=passed.roles(criterion),
-        tau=criterion.tau,
-        filled=wording.filled_by_text(criterion.tau, criterion.rule, scored.scale),
-        scale=scored.scale,
-        uniform=scored.uniform[0],
-        greatest=scored.greatest[0],
-        n_shared=n_shared,
-    )
 
 
 def difference_data(text: Text, looked: tuple[TextAttention, TextAttention]) -> dict[str, Any] | None:

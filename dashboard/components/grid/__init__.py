@@ -6,7 +6,10 @@ from typing import Any, Final
 import numpy as np
 
 from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.roles.hypotheses import Criterion
+from attention_sieve.core.roles.on_text import PassedText
 from attention_sieve.core.roles.uncertainty.stability import CERTAIN, RESAMPLES
+from attention_sieve.dashboard import wording
 from attention_sieve.dashboard.components.choosing import choose, heads_data, heads_source
 from attention_sieve.dashboard.components.grid.patterns import Patterns
 from attention_sieve.dashboard.components.packing import base64_of, look_data
@@ -83,6 +86,23 @@ def grid_data(grid: RoleGrid, on_text: GridOnText = WITHOUT_TEXT) -> dict[str, A
         "shared": grid.n_shared,
         "across": grid.layers_across,
     }
+
+
+def grid_of_text(passed: PassedText, criterion: Criterion, label: str, n_shared: int) -> RoleGrid:
+    """Roles by the scores on a text, which no test can confirm; `n_shared` neighbouring heads share keys and values."""
+    scored = passed.scored
+    return RoleGrid(
+        label=label,
+        roles=scored.roles,
+        scores=passed.scores,
+        holds=passed.roles(criterion),
+        tau=criterion.tau,
+        filled=wording.filled_by_text(criterion.tau, criterion.rule, scored.scale),
+        scale=scored.scale,
+        uniform=scored.uniform[0],
+        greatest=scored.greatest[0],
+        n_shared=n_shared,
+    )
 
 
 def _states(grid: RoleGrid) -> np.ndarray:

@@ -23,7 +23,6 @@ from attention_sieve.core.similarity.distances import HeadDistances, nearest_hea
 from attention_sieve.core.statistics.evidence import lower_bound
 from attention_sieve.dashboard.figures.figure import MOST_MARKS
 from attention_sieve.dashboard.figures.roles.distributions import HeadScores, head_scores
-from attention_sieve.dashboard.figures.roles.many_scores import every_head_score
 from attention_sieve.dashboard.figures.scales import WORDS
 from attention_sieve.dashboard.files.downloads import figure_downloads, table_downloads
 from attention_sieve.dashboard.state import Choice
@@ -37,7 +36,6 @@ from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.inspect import wording
 from attention_sieve.dashboard.views.knowledge.on_card import what_it_knows
 from attention_sieve.dashboard.views.pickers import toggle
-from attention_sieve.dashboard.views.plotly_charts import plotly_chart
 from attention_sieve.dashboard.views.roles.evidence_chart import evidence_chart
 from attention_sieve.dashboard.views.similarity import wording as similarity_wording
 from attention_sieve.dashboard.views.similarity.numbers import kept_distances
@@ -179,6 +177,10 @@ def _scores(of_head: HeadScores, title: str, facts: dict[str, str]) -> None:
     if n_scores > MOST_MARKS and toggle(
         wording.every_score(n_scores, scale), key="every score", help=wording.EVERY_SCORE_HELP
     ):
+        # Plotly, for nobody who has not asked.
+        from attention_sieve.dashboard.figures.roles.many_scores import every_head_score
+        from attention_sieve.dashboard.views.plotly_charts import plotly_chart
+
         every = every_head_score(of_head)
         plotly_chart(name, every, facts)
         with st.expander(wording.every_score_table(scale)):
