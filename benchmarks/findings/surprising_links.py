@@ -85,7 +85,7 @@ def looks(checkpoint: Checkpoint, texts: Sequence[Text]) -> Iterator[TextAttenti
 
 def habits_in(of_texts: Sequence[TextAttention]) -> Habits:
     """Habits over these texts."""
-    words = (word_attention(look.text, look.attention, look.window, causal=look.causal) for look in of_texts)
+    words = map(word_attention, of_texts)
     return habits_of([text_distances(each) for each in words])
 
 

@@ -10,8 +10,8 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from attention_sieve.core.attention.settings import UNLIMITED, Reach, Window
-from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.attention.settings import UNLIMITED
+from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.core.texts.tokens import SPECIAL
 from attention_sieve.core.word_links.on_text import TextWord, even_shares, words_on
 
@@ -75,39 +75,29 @@ class Habits:
         return self.means + WITHIN * self.deviations
 
 
-def word_attention(
-    text: PassText,
-    attention: Float[np.ndarray, "layer head query key"],
-    window: Window,
-    *,
-    causal: bool,
-    reaches: Sequence[Reach] = (),
-) -> WordAttention:
-    """Attention between the words of a text that lie entirely in a window and have a letter or digit.
+def word_attention(text_attention: TextAttention) -> WordAttention:
+    """Attention between the words of a text that lie entirely in its window and have a letter or digit.
 
     Args:
-        text: whose queries and keys are the same tokens.
-        attention: inside the window.
-        window: the same queries as keys.
-        causal: whether tokens cannot attend to later tokens.
-        reaches: attention window of each layer; empty if no layer has one.
+        text_attention: queries and keys are the same tokens.
 
     Source: Clark et al. 2019, section 4.1, for the sum and the mean.
     """
+    text, window, attention = text_attention.text, text_attention.window, text_attention.attention
     words = tuple(
         word
         for word in words_on(text.queries, window.queries)
         if word.segment != SPECIAL and any(map(str.isalnum, word.text))
     )
-    layer_reaches = reaches or (UNLIMITED,) * len(attention)
-    even = {reach: even_shares(text, causal, reach, words, words) for reach in dict.fromkeys(layer_reaches)}
+    reaches = text_attention.reaches or (UNLIMITED,) * len(attention)
+    even = {reach: even_shares(text, text_attention.causal, reach, words, words) for reach in dict.fromkeys(reaches)}
     tokens = np.array([token - window.queries[0] for word in words for token in word.tokens], dtype=int)
     lengths = np.array([len(word.tokens) for word in words], dtype=int)
     of_words = np.empty((*attention.shape[:2], len(words), len(words)))
     for to_layer, of_layer in zip(of_words, attention):  # what a layer takes fits the processor's cache
         of_tokens = of_layer[:, tokens[:, None], tokens].astype(np.float64)
         to_layer[:] = _word_sums(_word_sums(of_tokens, lengths, axis=-1), lengths, axis=-2) / lengths[:, None]
-    return WordAttention(words=words, attention=of_words, even=np.stack([even[reach] for reach in layer_reaches]))
+    return WordAttention(words=words, attention=of_words, even=np.stack([even[reach] for reach in reaches]))
 
 
 def _word_sums(

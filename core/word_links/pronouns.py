@@ -96,13 +96,7 @@ def pronoun_link(sentence: PronounSentence, text_attention: TextAttention) -> Pr
     text = text_attention.text
     if text.queries is not text.keys:
         return None
-    words = word_attention(
-        text,
-        text_attention.attention,
-        text_attention.window,
-        causal=text_attention.causal,
-        reaches=text_attention.reaches,
-    )
+    words = word_attention(text_attention)
     pronoun, antecedent = (
         _index(words, text.queries.spans, sentence.sentence, word) for word in (sentence.pronoun, sentence.antecedent)
     )

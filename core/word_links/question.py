@@ -7,7 +7,7 @@ import numpy as np
 from attention_sieve.core.attention.settings import ONE_STACK, PassSettings, Window
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.passes.question import Arrays, Question, text_alone, text_itself
-from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.passes.texts import PassText, TextAttention
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.word_links.habits import SumsByDistance, text_distances, word_attention
 from attention_sieve.core.word_links.pattern import PatternAttention, PatternText
@@ -70,8 +70,16 @@ def _distances(
         for index, attention in batch:
             text = prepared[index]
             whole = Window((0, len(text.queries.ids)), (0, len(text.keys.ids)))
-            words = word_attention(text, attention, whole, causal=layers.causal, reaches=layers.reaches)
-            results.append((index, text_distances(words)))
+            of_text = TextAttention(
+                text=text,
+                causal=layers.causal,
+                window=whole,
+                attention=attention,
+                block=0,
+                overview=None,
+                reaches=layers.reaches,
+            )
+            results.append((index, text_distances(word_attention(of_text))))
         yield results
 
 

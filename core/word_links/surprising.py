@@ -68,9 +68,7 @@ def surprising_links(text_attention: TextAttention, habits: Habits) -> tuple[Sur
     text, window = text_attention.text, text_attention.window
     if text.queries is not text.keys or window.queries != window.keys:
         return ()
-    words = word_attention(
-        text, text_attention.attention, window, causal=text_attention.causal, reaches=text_attention.reaches
-    )
+    words = word_attention(text_attention)
     if not words.words:
         return ()
     usual, joins = _by_pair(habits.usual, len(words.words)), words.joins

@@ -23,17 +23,13 @@ MIXED: Final = KindLook("several kinds", NOTHING.color, "cross")
 
 
 def dendrogram(tree: HeadTree, kinds: HeadKinds, chosen: Sequence[Head], unit: str) -> Figure:
-    """The tree from its leaves on the left to the last merge on the right.
-
-    Args:
-        kinds: kinds of the heads, drawn at the leaves.
-    """
+    """The tree from its leaves on the left, with the kinds of their heads, to the last merge on the right."""
     leaves = _leaves(tree, kinds, chosen)
     present = [look for look in (*kinds.present(), MIXED) if (leaves["kind of head"] == look.label).any()]
-    cut_rows = [{"kind": "cut", "distance": tree.cut}]
     room = ROOM if all(len(leaf) == 1 for leaf in tree.leaves) else MORE_ROOM
     spec = _spec(kinds.title, tuple(present), len(tree.leaves), float(tree.merges[-1, 2]), unit, room)
-    data = pd.concat([_branches(tree), leaves, pd.DataFrame(cut_rows)], ignore_index=True)
+    cut = pd.DataFrame([{"kind": "cut", "distance": tree.cut}])
+    data = pd.concat([_branches(tree), leaves, cut], ignore_index=True)
     return Figure(spec, data, _description(tree, unit))
 
 
@@ -43,13 +39,12 @@ def _leaves(tree: HeadTree, kinds: HeadKinds, chosen: Sequence[Head]) -> pd.Data
         heads = tree.leaves[leaf]
         looks = {kinds.look(*head).label for head in heads}
         first, n_more = heads[0], len(heads) - 1
-        name = head_name(*first) + (f" and {n_more} more" if n_more else "")
         leaves.append(
             {
                 "kind": "leaf",
                 "place": place,
                 "distance": 0.0,
-                "name": name,
+                "name": head_name(*first) + (f" and {n_more} more" if n_more else ""),
                 "heads": ", ".join(head_name(*head) for head in heads),
                 "layer": first[0],
                 "head": first[1],

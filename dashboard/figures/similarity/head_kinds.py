@@ -16,8 +16,6 @@ NO_KIND: Final = "none of these"
 
 @dataclass(frozen=True)
 class KindLook:
-    """How heads of one kind are drawn."""
-
     label: str
     color: str
     shape: str
@@ -33,8 +31,6 @@ BEHAVIOUR_LOOKS: Final = tuple(map(KindLook, _LABELS, HEAD_COLORS[: len(BEHAVIOU
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class HeadKinds:
-    """The kind of each head."""
-
     title: str
     """Name of the classification, such as "behaviour"."""
     looks: tuple[KindLook, ...]
@@ -42,7 +38,6 @@ class HeadKinds:
     """Index into `looks`; -1 for none."""
 
     def look(self, layer: int, head: int) -> KindLook:
-        """How one head is drawn."""
         place = int(self.of[layer, head])
         return NOTHING if place < 0 else self.looks[place]
 
@@ -60,11 +55,7 @@ def role_looks(roles: Sequence[str]) -> tuple[KindLook, ...]:
 
 
 def by_kind(channel: Any, title: str, looks: Sequence[KindLook], values: Sequence[str]) -> Any:
-    """Channel that distinguishes kinds.
-
-    Args:
-        channel: `alt.Color` or `alt.Shape`.
-    """
+    """A channel, `alt.Color` or `alt.Shape`, that distinguishes kinds."""
     return channel(
         "kind of head",
         type="nominal",

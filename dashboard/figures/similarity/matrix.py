@@ -21,8 +21,6 @@ STRONGEST: Final = 0.6
 
 @dataclass(frozen=True)
 class MatrixSide:
-    """The rows or the columns of a matrix."""
-
     title: str
     names: tuple[str, ...]
     """Without duplicates."""
@@ -31,11 +29,7 @@ class MatrixSide:
 def distance_matrix(
     values: Float[np.ndarray, "row column"], rows: MatrixSide, columns: MatrixSide, *, title: str, unit: str
 ) -> Figure:
-    """A matrix of numbers; larger numbers have stronger colours.
-
-    Args:
-        values: 0 or more; NaN for none.
-    """
+    """A matrix of numbers of 0 or more, or NaN for none; larger numbers have stronger colours."""
     row, column = np.indices(values.shape).reshape(2, -1)
     cells = pd.DataFrame(
         {
@@ -47,8 +41,7 @@ def distance_matrix(
     )
     cells = cells[cells["value"].notna()]
     most = float(cells["value"].max()) if len(cells) else 0.0
-    spec = _spec(rows, columns, most or 1.0, title, unit)
-    return Figure(spec, cells, _description(cells, title, unit))
+    return Figure(_spec(rows, columns, most or 1.0, title, unit), cells, _description(cells, title, unit))
 
 
 def _description(cells: pd.DataFrame, title: str, unit: str) -> str:

@@ -51,15 +51,12 @@ def outermost(plane: HeadPlane) -> Bool[np.ndarray, "layer head"]:
 
 
 def heads_by_kind(
-    plane: HeadPlane,
-    kinds: HeadKinds,
-    chosen: Sequence[Head],
-    outside: Bool[np.ndarray, "layer head"] | None = None,
+    plane: HeadPlane, kinds: HeadKinds, chosen: Sequence[Head], outside: Bool[np.ndarray, "layer head"]
 ) -> Figure:
     """The plane with the kind of each head as colour and mark.
 
     Args:
-        outside: heads that are left out of the visible part, and marked at its rim, in their direction; None for none.
+        outside: heads that are left out of the visible part, and marked at its rim, in their direction.
 
     Source: Clark et al. 2019, Figure 6, upper panel.
     """
@@ -67,43 +64,33 @@ def heads_by_kind(
     points["kind of head"] = [
         kinds.look(layer, head).label for layer, head in zip(points["layer"].tolist(), points["head"].tolist())
     ]
-    spec = _kind_spec(kinds.title, kinds.present(), _span(plane, outside), len(points) > MANY, _has(outside))
+    spec = _kind_spec(kinds.title, kinds.present(), _span(plane, outside), len(points) > MANY, bool(outside.any()))
     counts = points.loc[points["kind"] == "head", "kind of head"].value_counts(sort=False)
     kind_counts = ", ".join(f"{look.label} {counts[look.label]}" for look in kinds.present())
     return Figure(spec, points, f"{_description(plane)} Heads by {kinds.title}: {kind_counts}.")
 
 
-def heads_by_layer(
-    plane: HeadPlane, chosen: Sequence[Head], outside: Bool[np.ndarray, "layer head"] | None = None
-) -> Figure:
-    """The plane with the layer of each head as colour and number.
-
-    Args:
-        plane, chosen, outside: as for `heads_by_kind`.
+def heads_by_layer(plane: HeadPlane, chosen: Sequence[Head], outside: Bool[np.ndarray, "layer head"]) -> Figure:
+    """The plane with the layer of each head as colour and number; arguments as for `heads_by_kind`.
 
     Source: Clark et al. 2019, Figure 6, lower panel.
     """
     points = _points(plane, chosen, outside)
-    spec = _layer_spec(len(plane.places), _span(plane, outside), len(points) > MANY, _has(outside))
+    spec = _layer_spec(len(plane.places), _span(plane, outside), len(points) > MANY, bool(outside.any()))
     return Figure(spec, points, _description(plane))
 
 
-def _has(outside: Bool[np.ndarray, "layer head"] | None) -> bool:
-    return outside is not None and bool(outside.any())
-
-
-def _points(plane: HeadPlane, chosen: Sequence[Head], outside: Bool[np.ndarray, "layer head"] | None) -> pd.DataFrame:
+def _points(plane: HeadPlane, chosen: Sequence[Head], outside: Bool[np.ndarray, "layer head"]) -> pd.DataFrame:
     """Every head where it is drawn, those outside again, and the chosen ones with the positions of their names."""
     n_layers, n_heads, _ = plane.places.shape
     points = head_rows(n_layers, n_heads)
     points["x"], points["y"] = plane.places.reshape(-1, 2).T
     *middle, half = _span(plane, outside)
     points[["shown_x", "shown_y"]] = points[["x", "y"]]
-    if outside is not None:
-        steps = plane.places[outside] - middle
-        points.loc[outside.ravel(), "angle"] = np.degrees(np.arctan2(steps[:, 0], steps[:, 1]))  # clockwise from above
-        inside = half * RIM / np.abs(steps).max(axis=1, keepdims=True)
-        points.loc[outside.ravel(), ["shown_x", "shown_y"]] = middle + steps * inside
+    steps = plane.places[outside] - middle
+    points.loc[outside.ravel(), "angle"] = np.degrees(np.arctan2(steps[:, 0], steps[:, 1]))  # clockwise from above
+    inside = half * RIM / np.abs(steps).max(axis=1, keepdims=True)
+    points.loc[outside.ravel(), ["shown_x", "shown_y"]] = middle + steps * inside
     points = points.dropna(subset="x", ignore_index=True)  # without removed heads
     places = points[["shown_x", "shown_y"]].to_numpy()
     ringed = [index for index, head in enumerate(zip(points["layer"], points["head"])) if head in chosen]
@@ -113,18 +100,17 @@ def _points(plane: HeadPlane, chosen: Sequence[Head], outside: Bool[np.ndarray, 
     named = points.iloc[ringed].assign(kind="chosen")
     named[["name_x", "name_y"]] = names
     named[["line_x", "line_y"]] = line_ends(names, named[["shown_x", "shown_y"]].to_numpy(), pixels[-1])
-    further = points.dropna(subset="angle") if outside is not None else points[:0]
-    return pd.concat([points.assign(kind="head"), further.assign(kind="further"), named], ignore_index=True)
+    further = points.dropna(subset="angle").assign(kind="further")
+    return pd.concat([points.assign(kind="head"), further, named], ignore_index=True)
 
 
 def _description(plane: HeadPlane) -> str:
     return f"{len(plane.points)} heads as points on a plane (stress {plane.stress:.2f})."
 
 
-def _span(plane: HeadPlane, outside: Bool[np.ndarray, "layer head"] | None = None) -> tuple[float, float, float]:
+def _span(plane: HeadPlane, outside: Bool[np.ndarray, "layer head"]) -> tuple[float, float, float]:
     """Middle of both axes, and half of their visible range, of the heads that are not outside."""
-    inside = ~np.isnan(plane.places).any(axis=-1)
-    flat = plane.places[inside if outside is None else inside & ~outside]
+    flat = plane.places[~np.isnan(plane.places).any(axis=-1) & ~outside]
     low, high = flat.min(axis=0), flat.max(axis=0)
     half = float((high - low).max()) / 2 * (1 + 2 * MARGIN) or 1.0
     middle = (low + high) / 2
@@ -145,7 +131,6 @@ def _axes(span: tuple[float, float, float]) -> "tuple[alt.X, alt.Y]":
 
 
 def _heads(points: "alt.Chart", axes: "tuple[alt.X, alt.Y]") -> "alt.Chart":
-    """Marks that select their head, with its name for screen readers."""
     return points.encode(*axes, description=alt.Description("name:N")).add_params(head_choice())
 
 
@@ -166,7 +151,6 @@ def _chosen(axes: "tuple[alt.X, alt.Y]") -> "tuple[alt.Chart, ...]":
 
 
 def _further(axes: "tuple[alt.X, alt.Y]") -> "alt.Chart":
-    """Arrows outwards from the heads at the rim."""
     arrow = of_kind("further").mark_text(
         text="↑", dy=-16, color=INK, fontWeight="bold", fontSize=16, baseline="middle", tooltip=False
     )

@@ -20,16 +20,11 @@ ROOM: Final = 1.08
 
 
 def entropy_panel(
-    statistics: HeadStatistics,
-    name: str,
-    uniform: Float[np.ndarray, " layer"],
-    most: float,
-    chosen: Sequence[Head] = (),
+    statistics: HeadStatistics, name: str, uniform: Float[np.ndarray, " layer"], most: float, chosen: Sequence[Head]
 ) -> Figure:
     """Entropy of every head in nats against its layer, with the layer means and the line of uniform attention.
 
     Args:
-        statistics: of the heads; contains the named entropy.
         name: one of TITLES.
         uniform: entropy of uniform attention, in nats; differs between layers with windows; NaN draws no line.
         most: largest value of all panels, so that they share a scale.
@@ -45,8 +40,6 @@ def entropy_panel(
 
 def _of_uniform(uniform: Float[np.ndarray, " layer"]) -> str:
     known = np.unique(uniform[~np.isnan(uniform)].round(3))
-    return (
-        f" Uniform attention: {' to '.join(f'{end:.3g}' for end in known[[0, -1]][: len(known)])} nats."
-        if len(known)
-        else ""
-    )
+    if not len(known):
+        return ""
+    return f" Uniform attention: {' to '.join(f'{end:.3g}' for end in known[[0, -1]][: len(known)])} nats."

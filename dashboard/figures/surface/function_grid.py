@@ -44,16 +44,14 @@ NARROWEST: Final = 8
 
 @dataclass(frozen=True)
 class Function:
-    """One function of a head."""
-
     kind: str
     """One of FUNCTIONS."""
     label: str
     """Detail, such as an offset or relations; may be empty."""
     evidence: str
-    """Evidence, as text for the tooltip."""
+    """For the tooltip."""
     short: str = ""
-    """Short label for narrow cells; may be empty."""
+    """Label for narrow cells; may be empty."""
 
 
 def function_grid(
@@ -160,8 +158,6 @@ def _description(
 
 @dataclass(frozen=True)
 class _Grid:
-    """Layout of the cells, and their order."""
-
     n_layers: int
     n_heads: int
     order_name: str
@@ -169,7 +165,6 @@ class _Grid:
 
     @property
     def row(self) -> int:
-        """Height of a layer's row, in pixels."""
         return ROWS[self.n_layers > FEW_LAYERS]
 
     @property
@@ -178,7 +173,6 @@ class _Grid:
         return self.is_ordered and self.row == ROWS[0]
 
     def across(self, field: str) -> "alt.X":
-        """Position in a layer's row: the number of the head, or its place in the order."""
         return alt.X(
             field,
             type="quantitative",
@@ -197,7 +191,6 @@ class _Grid:
         )
 
     def down(self, field: str) -> "alt.Y":
-        """Position by layer."""
         return alt.Y(
             field,
             type="quantitative",

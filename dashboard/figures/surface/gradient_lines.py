@@ -22,7 +22,6 @@ from attention_sieve.dashboard.figures.axes import (
 from attention_sieve.dashboard.figures.figure import Figure, Spec, alt, of_kind, template
 from attention_sieve.dashboard.figures.surface.head_dots import DASHES, HALF, HEIGHT, MARKS, NOTHING
 
-GRADIENT: Final = "mean absolute gradient"
 AGREEMENT: Final = ValueAxis("agreement (1: the most)", ".2~f", 1)
 
 
@@ -36,12 +35,9 @@ def gradient_lines(gradients: Mapping[str, Float[np.ndarray, " layer"]]) -> Figu
     Source: Clark et al. 2019, Figure 3.
     """
     most = round_ends(value for row in gradients.values() for value in row)[1]
-    figure = _lines(gradients, ValueAxis(GRADIENT, "~g", most), "What the loss depends on, by kind of key")
-    return Figure(
-        figure.spec,
-        figure.data,
-        f"Mean absolute gradient of the loss by attention weights, by layer and kind of key. {figure.description}",
-    )
+    axis, title = ValueAxis("mean absolute gradient", "~g", most), "What the loss depends on, by kind of key"
+    said = "Mean absolute gradient of the loss by attention weights, by layer and kind of key."
+    return _lines(gradients, axis, title, said)
 
 
 def agreement_lines(agreement: Mapping[str, Float[np.ndarray, " layer"]]) -> Figure:
@@ -52,13 +48,11 @@ def agreement_lines(agreement: Mapping[str, Float[np.ndarray, " layer"]]) -> Fig
 
     Source: Michel et al. 2019, statistics of their code; Li et al. 2018, disagreement.
     """
-    figure = _lines(agreement, AGREEMENT, "Agreement of the heads of a layer")
-    return Figure(
-        figure.spec, figure.data, f"Agreement of the heads within each layer, mean over the texts. {figure.description}"
-    )
+    said = "Agreement of the heads within each layer, mean over the texts."
+    return _lines(agreement, AGREEMENT, "Agreement of the heads of a layer", said)
 
 
-def _lines(values: Mapping[str, Float[np.ndarray, " layer"]], axis: ValueAxis, title: str) -> Figure:
+def _lines(values: Mapping[str, Float[np.ndarray, " layer"]], axis: ValueAxis, title: str, said: str) -> Figure:
     points = pd.concat(
         pd.DataFrame(
             {
@@ -74,7 +68,7 @@ def _lines(values: Mapping[str, Float[np.ndarray, " layer"]], axis: ValueAxis, t
     )
     # A layer without a value stays in the data, so that it interrupts the line.
     n_layers = max(map(len, values.values()))
-    description = " ".join(_description_of(label, row) for label, row in values.items())
+    description = " ".join([said, *(_description_of(label, row) for label, row in values.items())])
     data = pd.concat([points, note_rows(bool(points["value"].isna().all()), NOTHING)])
     return Figure(_spec(tuple(values), axis, title, n_layers), data, description)
 

@@ -29,8 +29,6 @@ NOTHING: Final = "Not applicable: no text has a value for any head."
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DotSeries:
-    """One number of every head."""
-
     label: str
     mean: Float[np.ndarray, "layer head"]
     """Mean over the texts; NaN where not applicable."""
@@ -47,13 +45,12 @@ def head_dots(
     title: str,
     means: bool = True,
     level: tuple[str, Float[np.ndarray, " layer"]] | None = None,
-    chosen: Sequence[Head] = (),
+    chosen: Sequence[Head],
 ) -> Figure:
     """Draw numbers of every head against its layer; the caller completes the description.
 
     Args:
         series: side by side within a layer, each with its own colour, mark and dash.
-        axis: of the values.
         means: whether to draw a line through the means of the layers.
         level: name of a horizontal line, and its value in each layer; NaN leaves a layer out.
     """

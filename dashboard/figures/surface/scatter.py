@@ -29,8 +29,6 @@ SHARE: Final = ValueAxis("share of attention", ".0%", 1)
 
 @dataclass(frozen=True)
 class Panel:
-    """Shares that are drawn together."""
-
     title: str
     shares: tuple[str, ...]
     means: bool
@@ -57,11 +55,8 @@ def panels_of(statistics: HeadStatistics) -> dict[str, Panel]:
     return {name: panel for name, panel in shown.items() if panel.shares}
 
 
-def share_scatter(statistics: HeadStatistics, panel: Panel, chosen: Sequence[Head] = ()) -> Figure:
+def share_scatter(statistics: HeadStatistics, panel: Panel, chosen: Sequence[Head]) -> Figure:
     """One panel: the share of a head's attention that goes to each kind of key.
-
-    Args:
-        statistics: of the heads; contains the panel's shares.
 
     Source: Clark et al. 2019, Figure 2. The labels of its third panel are swapped in the authors' code; here "next" is
         the token after the query.
@@ -74,7 +69,6 @@ def share_scatter(statistics: HeadStatistics, panel: Panel, chosen: Sequence[Hea
 
 
 def series_of(statistics: HeadStatistics, name: str, label: str) -> DotSeries:
-    """One statistic of every head as a series."""
     index = statistics.names.index(name)
     mean, low, high = (values[index] for values in (statistics.mean, statistics.low, statistics.high))
     return DotSeries(label=label, mean=mean, low=low, high=high, n_texts=int(statistics.n_texts[index]))

@@ -156,7 +156,7 @@ def test_a_text_of_fewer_than_three_words_has_no_link_to_compare(words):
 def test_habits_are_means_and_deviations_over_the_pairs_of_all_texts():
     rng = np.random.default_rng(2)
     maps = [rng.dirichlet(np.full(9, 0.3), (2, 3, 9)) for _ in range(2)]
-    texts = [word_attention(TEXT, attention, looked(attention, text=TEXT).window, causal=True) for attention in maps]
+    texts = [word_attention(looked(attention, text=TEXT, causal=True)) for attention in maps]
     habits, names = habits_of([text_distances(text) for text in texts]), list(WORD_TOKENS)
     for distance in (-1, -3):
         values = [
@@ -183,14 +183,7 @@ def test_habits_of_a_checkpoint_are_those_of_its_maps_text_by_text(loaded, famil
     habits = habits_of(analysis.results(checkpoint, DISTANCES, texts, pass_settings))
     looks = [look_at(checkpoint, text, pass_settings)[0] for text in texts]
     assert {look.causal for look in looks} == {causal}
-    of_looks = habits_of(
-        [
-            text_distances(
-                word_attention(look.text, look.attention, look.window, causal=look.causal, reaches=look.reaches)
-            )
-            for look in looks
-        ]
-    )
+    of_looks = habits_of([text_distances(word_attention(look)) for look in looks])
     np.testing.assert_allclose(habits.means, of_looks.means, atol=1e-3)  # maps are kept in half precision
     np.testing.assert_allclose(habits.deviations, of_looks.deviations, atol=2e-3)
     for look in looks:

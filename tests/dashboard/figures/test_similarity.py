@@ -81,7 +81,8 @@ def test_a_few_heads_far_out_do_not_crowd_the_others():
             shown = heads.loc[head, ["shown_x", "shown_y"]].to_numpy(float) - middle
             np.testing.assert_allclose(shown / np.hypot(*shown), step / np.hypot(*step))
         assert FURTHER in drawn_texts(figure)
-    assert not rows(heads_by_layer(plane, []), "head").filter(["angle"]).size
+    unzoomed = heads_by_layer(plane, [], np.zeros_like(outside))
+    assert not len(rows(unzoomed, "further"))
 
 
 def test_heads_that_fill_the_plane_have_no_closer_view():

@@ -39,7 +39,7 @@ def test_chosen_heads_are_ringed_in_every_series():
 
 
 def test_a_share_that_does_not_apply_is_said_and_leaves_the_others():
-    figure = share_scatter(some_statistics(("cls", "sep")), PANELS["special tokens"])
+    figure = share_scatter(some_statistics(("cls", "sep")), PANELS["special tokens"], [])
     assert "[CLS]: not applicable." in figure.description
     assert set(rows(figure, "dot")["label"]) == {"first token", "punctuation"}
     assert not len(rows(figure, "note"))
@@ -71,7 +71,7 @@ def test_the_line_of_uniform_attention_is_drawn_where_it_is_known():
     assert level["place"].tolist() == [-0.5, 0.5, 0.5, 1.5, 1.5, 2.5]
     assert rows(FIGURES["entropy"], "level name")["label"].tolist() == ["uniform attention"]
     assert "Uniform attention: 1.5 to 2.75 nats." in FIGURES["entropy"].description
-    same = entropy_panel(some_statistics(), "entropy", np.full(LAYERS, 2.0), 3.0)
+    same = entropy_panel(some_statistics(), "entropy", np.full(LAYERS, 2.0), 3.0, [])
     assert "Uniform attention: 2 nats." in same.description
     assert not len(rows(FIGURES["cls entropy"], "level"))
 
@@ -82,7 +82,7 @@ def test_panels_of_entropy_share_their_scale():
 
 
 def test_many_heads_are_smaller_dots():
-    few, many = (share_scatter(some_statistics(shape=shape), PANELS["separator"]) for shape in ((2, 3), (17, 18)))
+    few, many = (share_scatter(some_statistics(shape=shape), PANELS["separator"], []) for shape in ((2, 3), (17, 18)))
     assert len(rows(many, "dot")) > MANY
     sizes = [figure.spec["layer"][1]["mark"]["size"] for figure in (few, many)]
     assert sizes[1] < sizes[0]

@@ -8,7 +8,7 @@ from attention_sieve.core.similarity.layout import HeadPlane, head_plane, head_t
 from attention_sieve.dashboard.figures.similarity.dendrogram import dendrogram
 from attention_sieve.dashboard.figures.similarity.head_kinds import BEHAVIOUR_LOOKS, HeadKinds
 from attention_sieve.dashboard.figures.similarity.matrix import MatrixSide, distance_matrix
-from attention_sieve.dashboard.figures.similarity.plane import heads_by_kind, heads_by_layer
+from attention_sieve.dashboard.figures.similarity.plane import heads_by_kind, heads_by_layer, outermost
 
 N_LAYERS, N_HEADS = 3, 4
 
@@ -34,22 +34,29 @@ def matrix(values, names=NAMES):
     return distance_matrix(values, rows, columns, title="Distance", unit="nats")
 
 
-def large_plane():
-    return HeadPlane(places=np.random.default_rng(0).normal(size=(32, 32, 2)), stress=0.3)
+LARGE_PLANE = HeadPlane(places=np.random.default_rng(0).normal(size=(32, 32, 2)), stress=0.3)
+
+
+def by_kind(plane, kinds, chosen):
+    return heads_by_kind(plane, kinds, chosen, outermost(plane))
+
+
+def by_layer(plane, chosen):
+    return heads_by_layer(plane, chosen, outermost(plane))
 
 
 FIGURES = Drawn(
     {
-        "by kind": lambda: heads_by_kind(PLANE, KINDS, CHOSEN),
-        "by layer": lambda: heads_by_layer(PLANE, CHOSEN),
+        "by kind": lambda: by_kind(PLANE, KINDS, CHOSEN),
+        "by layer": lambda: by_layer(PLANE, CHOSEN),
         "tree": lambda: dendrogram(TREE, KINDS, CHOSEN, "nats"),
         "matrix": lambda: matrix(DISTANCES.mean(axis=(1, 3))),
-        "all alike": lambda: heads_by_layer(head_plane(np.zeros((2, 2, 2, 2))), []),
+        "all alike": lambda: by_layer(head_plane(np.zeros((2, 2, 2, 2))), []),
         "tree of two": lambda: dendrogram(head_tree(np.zeros((2, 1, 2, 1))), kinds_of(2, 1), [], "summed nats"),
         "tree of many": lambda: dendrogram(head_tree(DISTANCES, most_leaves=5), KINDS, CHOSEN, "nats"),
         "matrix of nothing": lambda: matrix(np.full((N_LAYERS, N_LAYERS), np.nan)),
-        "many by kind": lambda: heads_by_kind(large_plane(), kinds_of(32, 32), []),
-        "many by layer": lambda: heads_by_layer(large_plane(), []),
+        "many by kind": lambda: by_kind(LARGE_PLANE, kinds_of(32, 32), []),
+        "many by layer": lambda: by_layer(LARGE_PLANE, []),
         "tree of 1,024": lambda: dendrogram(head_tree(distances_of(32, 32)), kinds_of(32, 32), [], "nats"),
     }
 )

@@ -38,8 +38,8 @@ def figures(statistics: HeadStatistics) -> dict[str, Callable[[], Figure]]:
     drawers = {name: partial(share_scatter, statistics, panel, [(1, 2)]) for name, panel in PANELS.items()}
     return {
         **drawers,
-        "entropy": lambda: entropy_panel(statistics, "entropy", UNIFORM, 3.0),
-        "cls entropy": lambda: entropy_panel(statistics, "cls entropy", nothing, 3.0),
+        "entropy": lambda: entropy_panel(statistics, "entropy", UNIFORM, 3.0, []),
+        "cls entropy": lambda: entropy_panel(statistics, "cls entropy", nothing, 3.0, []),
         "gradients": lambda: gradient_lines(
             {"[SEP]": np.array([3e-4, 2e-4, 1e-5]), "other": np.array([1e-4, 5e-5, 2e-5])}
         ),
