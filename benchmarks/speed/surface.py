@@ -1,8 +1,10 @@
 """Time of every surface statistic, over the time of the model's output alone (SDPA) on the same batches."""
 
+from functools import partial
+
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.passes.batches import collect
-from attention_sieve.core.surface.observer import surface_collector
+from attention_sieve.core.surface.observer import SurfaceObserver
 from benchmarks.shared import material
 
 CASES = (("1 x 40", [40]), ("16 x 128", [128] * 16), ("2 x 512", [512] * 2))
@@ -28,7 +30,7 @@ def report(name: str, checkpoint: Checkpoint, lengths: list[int], case: str) -> 
         [
             lambda: material.bare(checkpoint, sdpa, batches),
             lambda: material.scored(checkpoint, batches),
-            lambda: list(collect(checkpoint, texts, material.SETTINGS, surface_collector(checkpoint))),
+            lambda: list(collect(checkpoint, texts, material.SETTINGS, partial(SurfaceObserver, checkpoint))),
         ],
         SECONDS,
     )

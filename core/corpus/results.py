@@ -46,7 +46,7 @@ from attention_sieve.core.roles.hypotheses import LACKS, Criterion, HeadTests, M
 from attention_sieve.core.roles.measures import SYNTACTIC
 from attention_sieve.core.roles.uncertainty.anytime import tests_of_evidence
 from attention_sieve.core.statistics.evidence import evidence_of
-from attention_sieve.core.statistics.means import half_interval, wilson
+from attention_sieve.core.statistics.means import wilson
 from attention_sieve.core.statistics.series import SCORE_BINS, SHARE_BINS, TAUS, Bins, Sums, with_zeros
 from attention_sieve.core.surface.analysis import (
     LAYER_NAMES,
@@ -60,7 +60,7 @@ from attention_sieve.core.surface.analysis import (
     SURFACE_REDUCTION,
 )
 from attention_sieve.core.surface.labels import HeadLabels, RareShares, head_labels, positional_of_counts
-from attention_sieve.core.surface.statistics import OF_KEYS, HeadStatistics, LayerStatistics
+from attention_sieve.core.surface.statistics import OF_KEYS, HeadStatistics, statistics_of
 
 N_AXES_OF_HEADS: Final = 3
 """Least number of axes of a series with heads: names, layers, heads."""
@@ -291,26 +291,12 @@ class CorpusPart:
         sums = self.sums(SURFACE)
         of_keys = np.isin(SURFACE_NAMES, OF_KEYS)[:, None, None]
         sums = with_zeros(sums, np.where(of_keys, self.n_texts, 0))
-        margin = half_interval(sums.n, sums.squares, alpha)
-        return HeadStatistics(
-            names=SURFACE_NAMES,
-            mean=sums.mean,
-            low=sums.mean - margin,
-            high=sums.mean + margin,
-            n_texts=sums.n.max(axis=(1, 2)),
-        )
+        return statistics_of(SURFACE_NAMES, (sums.n, sums.mean, sums.squares), alpha)
 
-    def layers(self, alpha: float) -> LayerStatistics:
+    def layers(self, alpha: float) -> HeadStatistics:
         """Agreement within layers, and the entropy of uniform attention, by LAYER_NAMES."""
         sums = self.sums(SURFACE_LAYERS)
-        margin = half_interval(sums.n, sums.squares, alpha)
-        return LayerStatistics(
-            names=LAYER_NAMES,
-            mean=sums.mean,
-            low=sums.mean - margin,
-            high=sums.mean + margin,
-            n_texts=sums.n.max(axis=1),
-        )
+        return statistics_of(LAYER_NAMES, (sums.n, sums.mean, sums.squares), alpha)
 
     def labels(self) -> tuple[HeadLabels, RareShares]:
         """Labels of heads by their most attended keys."""

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -15,13 +15,8 @@ from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.passes.question import Arrays, Question, array_to_text, text_alone, text_itself, text_to_array
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.statistics.series import SCORE_BINS, Series, Values
-from attention_sieve.core.surface.finding import (
-    GradientFinding,
-    GradientSettings,
-    SurfaceFinding,
-    SurfaceSettings,
-)
-from attention_sieve.core.surface.frequencies import FrequencyList, english_frequencies
+from attention_sieve.core.surface.finding import GradientFinding, GradientSettings, SurfaceFinding, SurfaceSettings
+from attention_sieve.core.surface.frequencies import english_frequencies
 from attention_sieve.core.surface.key_kinds import PUNCTUATION, RowSettings
 from attention_sieve.core.surface.labels import (
     NEAR,
@@ -33,7 +28,7 @@ from attention_sieve.core.surface.labels import (
     rare_values,
 )
 from attention_sieve.core.surface.per_text import SHARES, SPREAD, TextGradients, TextSurface
-from attention_sieve.core.surface.statistics import HeadStatistics, LayerStatistics, text_values
+from attention_sieve.core.surface.statistics import HeadStatistics, text_values
 from attention_sieve.core.texts.text import Text
 
 if TYPE_CHECKING:
@@ -86,9 +81,9 @@ def surface_question(settings: RowSettings) -> Question[Text, TextSurface]:
         checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], pass_settings: PassSettings
     ) -> Iterator[list[tuple[int, TextSurface]]]:
         from attention_sieve.core.passes.batches import collect
-        from attention_sieve.core.surface.observer import surface_collector
+        from attention_sieve.core.surface.observer import SurfaceObserver
 
-        return collect(checkpoint, prepared, pass_settings, surface_collector(checkpoint, settings))
+        return collect(checkpoint, prepared, pass_settings, partial(SurfaceObserver, checkpoint, settings=settings))
 
     code = ", as in code" if settings.as_in_code else ""
     return Question(
@@ -143,36 +138,26 @@ def _signs(punctuation: tuple[str, ...]) -> str:
     return "" if punctuation == PUNCTUATION else f", punctuation {json.dumps(punctuation)}"
 
 
-@cache
-def _english() -> FrequencyList:
-    return english_frequencies()
-
-
 def _values(_: Sequence[Text], texts: Sequence[TextSurface], settings: SurfaceSettings) -> Values:
-    frequencies = settings.frequencies or _english()
+    frequencies = settings.frequencies or english_frequencies()
     ranks = [frequencies.ranks(text.key_words) for text in texts]
     of_heads = [
         text_values(text) | rare_values(text, text_ranks) for text, text_ranks in zip(texts, ranks, strict=True)
     ]
     offsets = [offset_counts(text) for text in texts]
     return {
-        SURFACE: np.stack([np.stack([values[name] for name in SURFACE_NAMES]) for values in of_heads]).astype(
-            np.float32
+        SURFACE: np.array([[values[name] for name in SURFACE_NAMES] for values in of_heads], np.float32),
+        SURFACE_LAYERS: np.stack(
+            [[text.agreement, text.output_agreement, text.uniform_entropy, text.cls_uniform_entropy] for text in texts]
         ),
-        SURFACE_LAYERS: np.stack([_layer_values(text) for text in texts]),
         OFFSETS_AT: np.stack([at for at, _ in offsets]).astype(float),
         OFFSETS_OF: np.stack([statistics for _, statistics in offsets]).astype(float),
         RARE_CHANCE: np.array([rare_chance(text_ranks) for text_ranks in ranks]),
     }
 
 
-def _layer_values(text: TextSurface) -> Float[np.ndarray, "statistic layer"]:
-    return np.stack([text.agreement, text.output_agreement, text.uniform_entropy, text.cls_uniform_entropy])
-
-
 def _series(values: Values, _: Any) -> Mapping[str, Series]:
-    bins = {SURFACE: SCORE_BINS}
-    return {name: Series(values=array, bins=bins.get(name)) for name, array in values.items()}
+    return {name: Series(values=array, bins=SCORE_BINS if name == SURFACE else None) for name, array in values.items()}
 
 
 def _cells(_: Any, n_layers: int, n_heads: int) -> dict[str, tuple[int, ...]]:
@@ -223,11 +208,9 @@ def gradient_table(finding: GradientFinding) -> "pd.DataFrame":
     return table.rename(columns={"statistic": "kind"})[list(GRADIENT_COLUMNS)]
 
 
-def _statistic_rows(statistics: HeadStatistics | LayerStatistics) -> "list[pd.DataFrame]":
-    statistic_values = zip(
-        statistics.names, statistics.mean, statistics.low, statistics.high, statistics.n_texts.tolist(), strict=True
-    )
-    return [_rows(name, mean, n_texts, low=low, high=high) for name, mean, low, high, n_texts in statistic_values]
+def _statistic_rows(statistics: HeadStatistics) -> "list[pd.DataFrame]":
+    values = zip(statistics.names, statistics.mean, statistics.low, statistics.high, statistics.n_texts.tolist())
+    return [_rows(name, mean, n_texts, low=low, high=high) for name, mean, low, high, n_texts in values]
 
 
 def _rows(

@@ -14,7 +14,6 @@ from attention_sieve.core.surface.labels import HeadLabels, RareShares, head_lab
 from attention_sieve.core.surface.per_text import TextGradients, TextSurface
 from attention_sieve.core.surface.statistics import (
     HeadStatistics,
-    LayerStatistics,
     gradient_statistics,
     head_statistics,
     layer_statistics,
@@ -74,7 +73,7 @@ class SurfaceFinding:
         return head_statistics(self.texts, self.settings.alpha, self._ranks)
 
     @cached_property
-    def layers(self) -> LayerStatistics:
+    def layers(self) -> HeadStatistics:
         """Agreement within layers."""
         return layer_statistics(self.texts, self.settings.alpha)
 
@@ -138,6 +137,6 @@ class GradientFinding:
     settings: GradientSettings
 
     @cached_property
-    def statistics(self) -> LayerStatistics:
+    def statistics(self) -> HeadStatistics:
         """Means over the texts, with intervals."""
         return gradient_statistics(self.texts, self.settings.alpha)

@@ -57,20 +57,11 @@ class FrequencyList:
 
 
 def frequencies_of(texts: Sequence[Text], fewest: int = ENOUGH_WORDS) -> FrequencyList:
-    """The default list: from the texts themselves, or English word frequencies if they have too few words."""
-    own_frequencies = text_frequencies(texts, fewest)
-    return english_frequencies() if own_frequencies is None else own_frequencies
-
-
-def text_frequencies(texts: Iterable[Text], fewest: int = ENOUGH_WORDS) -> FrequencyList | None:
-    """Ranks of the words of some texts; ties in alphabetical order.
-
-    Returns: None for fewer than `fewest` words.
-    """
+    """The default list: ranks of the words of some texts, ties in alphabetical order, or English for fewer words."""
     counts = Counter(word for text in texts for segment in text.segments for word in WORD.findall(segment.lower()))
     n_words = counts.total()
     if n_words < fewest:
-        return None
+        return english_frequencies()
     ordered = sorted(counts, key=lambda word: (-counts[word], word))
     return FrequencyList(f"the texts themselves ({n_words:,} words)", _ranked(ordered))
 
@@ -104,7 +95,8 @@ def read_frequencies(name: str, content: bytes) -> FrequencyList:
     lines = _lines(_unpacked(name, content))
     is_table = PurePath(name.lower().removesuffix(".gz")).suffix == ".tsv"
     ranked: dict[str, int] = {}
-    for line, rank, word in _table(lines) if is_table else _listed(lines):
+    listed = ((line, rank, word) for rank, (line, word) in enumerate(lines, start=1))
+    for line, rank, word in _table(lines) if is_table else listed:
         word = word.strip().lower()
         if not word or len(word) > MAX_CHARACTERS or word.split() != [word]:
             raise TextError(
@@ -152,11 +144,6 @@ def _lines(content: bytes) -> Iterator[tuple[int, str]]:
             ) from None
         if text.strip():
             yield line, text
-
-
-def _listed(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, int, str]]:
-    for rank, (line, word) in enumerate(lines, start=1):
-        yield line, rank, word
 
 
 def _table(lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, int, str]]:

@@ -161,7 +161,11 @@ class _KindSums:
         """Mean |gradient| over the keys that queries can attend to."""
         n_texts, n_queries, n_heads, _ = by_output.shape
         keys = values.repeat_interleave(n_heads // values.shape[1], dim=1).transpose(-1, -2)
-        live = self._live(layer)
+        reach = self._attention.reach(layer)
+        bounds = live_keys(self._n_tokens, self._n_tokens, self._attention.causal, reach)
+        start, end = torch.from_numpy(bounds).T[:, :, None]
+        key = torch.arange(self._n_tokens)
+        live = ((start <= key) & (key < end)).to(self._kinds)
         sums = self._kinds.new_zeros((n_texts, len(KEY_KINDS)))
         for texts, queries in tiles((n_texts, n_heads, n_queries, self._n_tokens), by_output.device.type):
             gradients = (by_output[texts, queries].transpose(1, 2) @ keys[texts]).abs_().mul_(live[queries])
@@ -170,10 +174,3 @@ class _KindSums:
         n_pairs = ((live @ self._kinds) * self._is_real[..., None]).sum(1)
         n_present = n_heads - sum(removed_layer == layer for removed_layer, _ in self._attention.removed)
         return sums / (n_pairs * n_present)
-
-    def _live(self, layer: int) -> Float[Tensor, "query key"]:
-        """1 for the keys that a query can attend to."""
-        reach, n_tokens = self._attention.reach(layer), self._n_tokens
-        start, end = torch.from_numpy(live_keys(n_tokens, n_tokens, self._attention.causal, reach)).T[:, :, None]
-        key = torch.arange(n_tokens)
-        return ((start <= key) & (key < end)).to(self._kinds)

@@ -68,13 +68,6 @@ class HeadLabels:
     positional: PositionalHeads
     rare: Bool[np.ndarray, "layer head"]
 
-    def labels(self, layer: int, head: int) -> tuple[str, ...]:
-        """Labels of one head, such as "offset -1" or "rare"."""
-        positional_label = (
-            (f"offset {self.positional.offset[layer, head]:+d}",) if self.positional.holds[layer, head] else ()
-        )
-        return (*positional_label, "rare") if self.rare[layer, head] else positional_label
-
 
 def offset_shares(texts: Sequence[TextSurface]) -> Float[np.ndarray, "offset layer head"]:
     """How often each head attends most to the key at an offset.

@@ -1,6 +1,6 @@
 """Surface statistics: the observer that computes them from tiles of attention."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
@@ -35,19 +35,6 @@ NOWHERE: Final = 1 << 40
 """Index beyond every key."""
 
 
-def surface_collector(
-    checkpoint: Checkpoint,
-    settings: RowSettings = USUAL_ROWS,
-) -> Callable[[Sequence[PassText]], "SurfaceObserver"]:
-    """Factory of observers, for attention_sieve.core.passes.batches.collect.
-
-    Args:
-        checkpoint: loaded.
-        settings: how the statistics are computed.
-    """
-    return partial(SurfaceObserver, checkpoint, settings=settings)
-
-
 class SurfaceObserver:
     """Accumulates every statistic of attention_sieve.core.surface.per_text.TextSurface during the pass.
 
@@ -64,12 +51,7 @@ class SurfaceObserver:
         Michel et al. 2019, their code.
     """
 
-    def __init__(
-        self,
-        checkpoint: Checkpoint,
-        texts: Sequence[PassText],
-        settings: RowSettings = USUAL_ROWS,
-    ) -> None:
+    def __init__(self, checkpoint: Checkpoint, texts: Sequence[PassText], settings: RowSettings = USUAL_ROWS) -> None:
         """Prepare the kinds of keys and the weights of queries.
 
         Args:
@@ -147,8 +129,7 @@ class SurfaceObserver:
     def _most_attended(self, tile: Tile, attention: Tensor) -> tuple[Tensor, Tensor]:
         """Weight and index of the most attended key, special tokens excluded."""
         hidden = self._hidden[tile.texts, None, None, : attention.shape[-1]]
-        masked = torch.add(attention, hidden, out=self._like(attention))
-        largest = masked.max(-1)
+        largest = torch.add(attention, hidden, out=self._like(attention)).max(-1)
         return largest.values, largest.indices
 
     def _like(self, attention: Tensor) -> Tensor:

@@ -17,32 +17,31 @@ OF_KEYS: Final = (*KEY_KINDS, "sep from others")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class HeadStatistics:
-    """Statistics of every head over many texts."""
+    """Statistics of every head, or of every layer, over many texts."""
 
     names: tuple[str, ...]
-    """SHARES, SPREAD, then statistics of the most attended keys: NEAR, and RARE if ranks were given."""
-    mean: Float[np.ndarray, "statistic layer head"]
+    """Of heads SHARES, SPREAD, then statistics of the most attended keys: NEAR, and RARE if ranks were given."""
+    mean: Float[np.ndarray, "statistic layer *head"]
     """Mean over the texts for which it is defined; NaN if there are none. If any text has a kind of key, the share is 0
     for texts without it, so that the means of KEY_KINDS, NaN aside, sum to 1."""
-    low: Float[np.ndarray, "statistic layer head"]
-    high: Float[np.ndarray, "statistic layer head"]
+    low: Float[np.ndarray, "statistic layer *head"]
+    high: Float[np.ndarray, "statistic layer *head"]
     """Interval of the mean (t distribution over texts); NaN for fewer than 2 texts."""
     n_texts: Int[np.ndarray, " statistic"]
 
-    def of(self, name: str) -> Float[np.ndarray, "layer head"]:
+    def of(self, name: str) -> Float[np.ndarray, "layer *head"]:
         """Means of one statistic."""
         return self.mean[self.names.index(name)]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class LayerStatistics:
-    """Statistics of every layer over many texts."""
-
-    names: tuple[str, ...]
-    mean: Float[np.ndarray, "statistic layer"]
-    low: Float[np.ndarray, "statistic layer"]
-    high: Float[np.ndarray, "statistic layer"]
-    n_texts: Int[np.ndarray, " statistic"]
+def statistics_of(
+    names: tuple[str, ...], of_texts: tuple[np.ndarray, np.ndarray, np.ndarray], alpha: float
+) -> HeadStatistics:
+    """Statistics from number, mean and sum of squared deviations over texts, each [statistic layer *head]."""
+    n_texts, mean, squares = of_texts
+    margin = half_interval(n_texts, squares, alpha)
+    n_most = n_texts.reshape(len(names), -1).max(axis=1)
+    return HeadStatistics(names=names, mean=mean, low=mean - margin, high=mean + margin, n_texts=n_most)
 
 
 def head_statistics(
@@ -59,59 +58,36 @@ def head_statistics(
     """
     by_text = [text_values(text) for text in texts]
     if ranks is not None:
-        by_text = [
-            {**statistics_of_text, **rare_values(*surface_and_ranks)}
-            for statistics_of_text, surface_and_ranks in zip(by_text, zip(texts, ranks, strict=True))
-        ]
+        for values_of_text, text, text_ranks in zip(by_text, texts, ranks, strict=True):
+            values_of_text |= rare_values(text, text_ranks)
     names = tuple(by_text[0])
     values = np.stack([np.stack([values_of_text[name] for name in names]) for values_of_text in by_text])
     key_shares = [names.index(name) for name in OF_KEYS]
-    values[:, key_shares] = _without_key_as_zero(values[:, key_shares])
-    n_texts, mean, margin = _means(values, alpha)
-    return HeadStatistics(
-        names=names, mean=mean, low=mean - margin, high=mean + margin, n_texts=n_texts.max(axis=(1, 2))
-    )
+    absent = np.isnan(values[:, key_shares])  # of a head that was removed in every text
+    values[:, key_shares] = np.where(absent & ~absent.all(axis=0), 0, values[:, key_shares])
+    return statistics_of(names, moments(values), alpha)
 
 
-def _without_key_as_zero(
-    shares: Float[np.ndarray, "text share layer head"],
-) -> Float[np.ndarray, "text share layer head"]:
-    absent = np.isnan(shares)  # of a head that was removed in every text
-    return np.where(absent & ~absent.all(axis=0), 0, shares)
-
-
-def layer_statistics(texts: Sequence[TextSurface], alpha: float = 0.05) -> LayerStatistics:
+def layer_statistics(texts: Sequence[TextSurface], alpha: float = 0.05) -> HeadStatistics:
     """Agreement within layers: means over texts, with intervals.
 
     Source: Michel et al. 2019, their code: the sum over all pairs of heads, each head with itself included, over the
     square of their number; their disagreement is its negative.
     """
     values = np.stack([np.stack([text.agreement, text.output_agreement]) for text in texts])
-    return _layer_statistics(("agreement", "output agreement"), values, alpha)
+    return statistics_of(("agreement", "output agreement"), moments(values), alpha)
 
 
-def gradient_statistics(texts: Sequence[TextGradients], alpha: float = 0.05) -> LayerStatistics:
+def gradient_statistics(texts: Sequence[TextGradients], alpha: float = 0.05) -> HeadStatistics:
     """Gradient of the loss with respect to attention to each of KEY_KINDS: means over texts, with intervals."""
-    return _layer_statistics(KEY_KINDS, np.stack([text.importance for text in texts]), alpha)
-
-
-def _layer_statistics(
-    names: tuple[str, ...], values: Float[np.ndarray, "text statistic layer"], alpha: float
-) -> LayerStatistics:
-    n_texts, mean, margin = _means(values, alpha)
-    return LayerStatistics(names=names, mean=mean, low=mean - margin, high=mean + margin, n_texts=n_texts.max(axis=1))
+    return statistics_of(KEY_KINDS, moments(np.stack([text.importance for text in texts])), alpha)
 
 
 def uniform_entropy(texts: Sequence[TextSurface]) -> tuple[Float[np.ndarray, " layer"], Float[np.ndarray, " layer"]]:
     """Mean entropy of uniform attention on these texts, over all queries and over the [CLS] query, in nats."""
     entropies = np.stack([np.stack([text.uniform_entropy, text.cls_uniform_entropy]) for text in texts])
-    all_queries, cls_query = _means(entropies, 0.05)[1]
+    all_queries, cls_query = moments(entropies)[1]
     return all_queries, cls_query
-
-
-def _means(values: Float[np.ndarray, "text *cell"], alpha: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    n_texts, mean, squares = moments(values)
-    return n_texts, mean, half_interval(n_texts, squares, alpha)
 
 
 def text_values(text: TextSurface) -> dict[str, Float[np.ndarray, "layer head"]]:

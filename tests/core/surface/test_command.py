@@ -1,5 +1,6 @@
 import argparse
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,7 @@ from attention_sieve.core.surface.command import add_command
 from attention_sieve.core.surface.frequencies import english_frequencies, read_frequencies
 from attention_sieve.core.surface.key_kinds import RowSettings
 from attention_sieve.core.surface.labels import OFFSETS, head_labels, offset_shares, positional, rare_shares
-from attention_sieve.core.surface.observer import surface_collector
+from attention_sieve.core.surface.observer import SurfaceObserver
 from attention_sieve.core.surface.per_text import KEY_KINDS
 from attention_sieve.core.surface.statistics import head_statistics, layer_statistics
 from attention_sieve.core.texts.text import Text
@@ -51,8 +52,9 @@ def read(output):
 
 def by_library(checkpoint, **how):
     prepared = [prepare(checkpoint, text, SELF) for text in TEXTS]
-    batches = list(collect(checkpoint, prepared, SELF, surface_collector(checkpoint, RowSettings(**how))))
-    return [found for _, found in sorted((one for batch in batches for one in batch), key=lambda one: one[0])]
+    collector = partial(SurfaceObserver, checkpoint, settings=RowSettings(**how))
+    (batch,) = collect(checkpoint, prepared, SELF, collector)
+    return [found for _, found in sorted(batch, key=lambda one: one[0])]
 
 
 def by_head(rows, column="mean"):

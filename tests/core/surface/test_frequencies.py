@@ -11,7 +11,6 @@ from attention_sieve.core.surface.frequencies import (
     english_frequencies,
     frequencies_of,
     read_frequencies,
-    text_frequencies,
     token_words,
 )
 from attention_sieve.core.texts.text import Text
@@ -24,7 +23,7 @@ def ranked(found):
 
 def test_words_of_texts_are_ranked_by_count_and_alphabet():
     texts = [Text(("The cat, the dog.",)), Text(("a dog ran.", "It's the CAT."))]
-    found = text_frequencies(texts, fewest=1)
+    found = frequencies_of(texts, fewest=1)
     assert ranked(found) == [".", "the", "cat", "dog", ",", "a", "it's", "ran"]
     assert found.rank_of["."] == 1
     assert found.source == "the texts themselves (14 words)"
@@ -39,7 +38,6 @@ def test_ranks_of_words_and_of_what_is_none():
 
 def test_few_texts_are_ranked_by_english_and_many_by_themselves():
     texts = [Text(("the mat sat on the mat",))]
-    assert text_frequencies(texts) is None
     assert frequencies_of(texts) is english_frequencies()
     assert frequencies_of(texts, fewest=7) is english_frequencies()
     assert ranked(frequencies_of(texts, fewest=6)) == ["mat", "the", "on", "sat"]
@@ -114,7 +112,7 @@ def test_tokens_belong_to_the_same_words_under_every_tokenizer(family):
     )
     seen = [word for place, word in enumerate(words) if word and (place == 0 or words[place - 1] != word)]
     assert seen == EXPECTED
-    counted = text_frequencies([TEXT], fewest=1)
+    counted = frequencies_of([TEXT], fewest=1)
     assert set(seen) == set(counted.rank_of), "texts are counted by the same words"
 
 

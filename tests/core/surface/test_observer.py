@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from attention_sieve.core.checkpoints.checkpoint import AttentionLayers
 from attention_sieve.core.passes.batches import collect, model_inputs
 from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.surface.key_kinds import RowSettings, key_kinds, uniform_entropies
-from attention_sieve.core.surface.observer import SurfaceObserver, surface_collector
+from attention_sieve.core.surface.observer import SurfaceObserver
 from attention_sieve.core.surface.per_text import KEY_KINDS, SHARES
 from attention_sieve.core.surface.statistics import head_statistics
 from attention_sieve.core.texts.text import Text
@@ -40,10 +41,9 @@ def tiles(request, small_tiles):
 
 def found_of(checkpoint, prepared, settings=SELF, **options):
     """What was found of each text, passed in one batch."""
-    collector = surface_collector(checkpoint, RowSettings(**options))
-    batches = list(collect(checkpoint, prepared, settings, collector, batch_tokens=10_000))
-    assert len(batches) == 1
-    return [found for _, found in sorted(batches[0], key=lambda one: one[0])]
+    collector = partial(SurfaceObserver, checkpoint, settings=RowSettings(**options))
+    (batch,) = collect(checkpoint, prepared, settings, collector, batch_tokens=10_000)
+    return [found for _, found in sorted(batch, key=lambda one: one[0])]
 
 
 def eager_model(checkpoint):

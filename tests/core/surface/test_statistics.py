@@ -237,7 +237,6 @@ def test_a_head_is_rare_above_half_and_twice_chance_and_only_where_it_is_not_pos
     shares = [[0.51, 0.5, 0.8], [0.2, NAN, 0.9]]
     found = head_labels(at, rare_of(shares, 0.2))
     assert found.rare.tolist() == [[True, False, True], [False, False, False]]
-    assert [found.labels(0, 0), found.labels(0, 1), found.labels(1, 2)] == [("rare",), (), ("offset +1",)]
     assert head_labels(at, rare_of(shares, 0.3)).rare.tolist() == [[False, False, True], [False, False, False]]
     assert not head_labels(at, rare_of(np.full((2, 3), NAN), NAN)).rare.any()
 
@@ -298,8 +297,9 @@ def test_planted_heads_are_labelled_so_and_nothing_else_is(loaded):
     ranks = [FREQUENCIES.ranks(text.key_words) for text in found]
     assert [max(of_text) for of_text in ranks] == [614, 614, 614]
     labels = head_labels(positional(found), rare_shares(found, ranks))
-    labelled = {(layer, head): labels.labels(layer, head) for layer in range(2) for head in range(3)}
-    assert {head: names for head, names in labelled.items() if names} == {(0, 1): ("offset -1",), (1, 0): ("rare",)}
+    assert np.argwhere(labels.positional.holds).tolist() == [[0, 1]]
+    assert labels.positional.offset[0, 1] == -1
+    assert np.argwhere(labels.rare).tolist() == [[1, 0]]
     statistics = head_statistics(found, ranks=ranks)
     np.testing.assert_allclose(statistics.of("previous")[0, 1], 1)
     np.testing.assert_allclose(statistics.of("on rarest")[1, 0], 1)
