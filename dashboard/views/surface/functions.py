@@ -1,8 +1,6 @@
 """Functions of heads as in Voita et al.: positional, syntactic, rare words; and which words count as rare."""
 
 from collections import defaultdict
-from collections.abc import Sequence
-from typing import Final
 
 import numpy as np
 import streamlit as st
@@ -12,11 +10,7 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.relations.finding import ByArgmax
 from attention_sieve.core.relations.settings import USUAL_CASES, RelationSettings
 from attention_sieve.core.roles.hypotheses import HeadTests
-from attention_sieve.core.surface.frequencies import (
-    FrequencyList,
-    english_frequencies,
-    read_frequencies,
-)
+from attention_sieve.core.surface.frequencies import FrequencyList, english_frequencies, read_frequencies
 from attention_sieve.core.texts.relations import RELATIONS
 from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.figures.appearance import LOOKS
@@ -30,23 +24,13 @@ from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.grammar.relations.focus import relation_finding
 from attention_sieve.dashboard.views.pickers import from_list, toggle
 from attention_sieve.dashboard.views.surface import wording
-from attention_sieve.dashboard.views.surface.focus import Surface
-
-KINDS: Final = (wording.BY_TEXTS, wording.BY_WORDFREQ, wording.BY_FILE)
+from attention_sieve.dashboard.views.surface.panels import Surface
 
 
 def frequency_list() -> FrequencyList | None:
-    """The chosen frequency list; None for that of the texts, also until a file is uploaded.
-
-    Raises: TextError for a file that is not a frequency list.
-    """
-    kind = from_list(
-        wording.FREQUENCIES,
-        {name: name for name in KINDS},
-        key="frequencies",
-        help=wording.FREQUENCIES_HELP,
-        width=320,
-    )
+    """None for the list of the texts, also until a file is uploaded. Raises TextError for another file."""
+    options = {name: name for name in (wording.BY_TEXTS, wording.BY_WORDFREQ, wording.BY_FILE)}
+    kind = from_list(wording.FREQUENCIES, options, key="frequencies", help=wording.FREQUENCIES_HELP, width=320)
     if kind == wording.BY_WORDFREQ:
         return english_frequencies()
     if kind == wording.BY_FILE:
@@ -70,22 +54,15 @@ def functions(surface: Surface) -> None:
     else:
         n_pooled = int(tested.tests.holds[tested.tests.roles.index("syntactic")].sum())
         st.markdown(wording.by_sieve(n_pooled, len(_relations(tested.tests)) - n_pooled))
-    argmax = _argmax(surface)
+    argmax = None
+    if surface.visit.settings.kind != "cross" and toggle(wording.ARGMAX, key="by argmax", help=wording.ARGMAX_HELP):
+        argmax = argmax_heads(surface.visit)
     by_head = head_functions(surface, None if tested is None else tested.tests, argmax)
     kinds = USUAL if argmax is None else tuple(FUNCTIONS)
     is_ordered = toggle(wording.BY_CONFIDENCE, key="by confidence", help=wording.BY_CONFIDENCE_HELP)
     confidence = surface.finding.heads.of("confidence")
     figure = function_grid(by_head, confidence, "confidence", surface.heads, kinds, is_ordered=is_ordered)
     chart("functions", figure, without_command(surface.facts), wording.VOITA_1C, selects=True)
-
-
-def _argmax(surface: Surface) -> ByArgmax | None:
-    """Heads by the rule of the paper, if the reader turns this on and the texts have its relations."""
-    if surface.visit.settings.kind == "cross":
-        return None
-    if not toggle(wording.ARGMAX, key="by argmax", help=wording.ARGMAX_HELP):
-        return None
-    return argmax_heads(surface.visit)
 
 
 def argmax_heads(visit: Visit) -> ByArgmax | None:
@@ -105,15 +82,8 @@ def argmax_heads(visit: Visit) -> ByArgmax | None:
     return argmax
 
 
-def head_functions(
-    surface: Surface, tests: HeadTests | None, argmax: ByArgmax | None = None
-) -> dict[Head, list[Function]]:
-    """Functions of each head; heads without any are left out.
-
-    Args:
-        tests: results of the roles; None leaves out the syntactic functions.
-        argmax: heads by Voita's rule; None leaves them out.
-    """
+def head_functions(surface: Surface, tests: HeadTests | None, argmax: ByArgmax | None) -> dict[Head, list[Function]]:
+    """Functions of each head that has any: None for `tests` or `argmax`, Voita's rule, leaves out what these give."""
     by_head: defaultdict[Head, list[Function]] = defaultdict(list)
     labels, rare = surface.finding.labels, surface.finding.rare
     positional = labels.positional
@@ -123,7 +93,8 @@ def head_functions(
             Function("positional", wording.offset_name(int(positional.offset[layer, head])), evidence)
         )
     for of_head, relations in ({} if tests is None else _relations(tests)).items():
-        by_head[of_head].append(Function("syntactic", ", ".join(relations), wording.BY_SIEVE, _letters(relations)))
+        letters = "".join(LOOKS[f"syntactic:{relation}"].letter for relation in relations)
+        by_head[of_head].append(Function("syntactic", ", ".join(relations), wording.BY_SIEVE, letters))
     if argmax is not None:
         for layer, head in np.argwhere(argmax.heads).tolist():
             best = argmax.best[layer][head]
@@ -133,10 +104,6 @@ def head_functions(
         evidence = wording.by_rarest(float(rare.two_rarest[layer, head]), rare.chance)
         by_head[layer, head].append(Function("rare", "", evidence))
     return dict(by_head)
-
-
-def _letters(relations: Sequence[str]) -> str:
-    return "".join(LOOKS[f"syntactic:{relation}"].letter for relation in relations)
 
 
 def _relations(tests: HeadTests) -> dict[Head, list[str]]:

@@ -1,6 +1,5 @@
 """Where heads look: the surface statistics of every head, over a corpus."""
 
-from collections import Counter
 from pathlib import Path
 from typing import Final
 
@@ -14,7 +13,7 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.surface.analysis import GRADIENT_ANALYSIS, SURFACE_ANALYSIS
 from attention_sieve.core.surface.finding import GradientFinding, GradientSettings, SurfaceSettings
 from attention_sieve.dashboard import state
-from attention_sieve.dashboard.figures.surface.gradient_lines import agreement_lines, gradient_lines
+from attention_sieve.dashboard.figures.surface.gradient_lines import gradient_lines
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.commands import command, reads
 from attention_sieve.dashboard.plain import plain, show_error
@@ -25,20 +24,23 @@ from attention_sieve.dashboard.views.layout import halves
 from attention_sieve.dashboard.views.pickers import toggle
 from attention_sieve.dashboard.views.results.chosen import is_chosen
 from attention_sieve.dashboard.views.surface import results, wording
-from attention_sieve.dashboard.views.surface.focus import Surface
 from attention_sieve.dashboard.views.surface.functions import frequency_list, functions
-from attention_sieve.dashboard.views.surface.panels import entropy_panels, share_panels
+from attention_sieve.dashboard.views.surface.panels import (
+    Surface,
+    agreement,
+    entropy_panels,
+    mostly,
+    share_panels,
+    summary,
+)
 from attention_sieve.dashboard.views.surface.tables import chosen_heads_table, head_grid, say_denominators, table
 
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS, paper_title=wording.PAPER_TITLE)
-MOSTLY: Final = {"first": "the first token", "cls": "[CLS]", "sep": "[SEP]"}
-"""Shares that the headline counts, with their names in it."""
 REQUESTED: Final = "gradients asked for"
 """Session-state key of the inputs for which the reader has requested gradients."""
 
 
 def show() -> None:
-    """Draw the page."""
     frame.page("Where heads look", wording.SEE, results.surface if is_chosen() else _surface, NOTES)
 
 
@@ -89,22 +91,19 @@ def _surface() -> None:
 
 def _headline(surface: Surface) -> None:
     finding = surface.finding
-    shares = {name: share for key, name in MOSTLY.items() if np.isfinite(share := finding.heads.of(key)).any()}
-    has_offsets = np.isfinite(finding.heads.of("distance")).any()
-    positional = finding.labels.positional
-    offsets = Counter(positional.offset[positional.holds].tolist())
-    summary = wording.summary(
-        finding.n_texts,
-        positional.holds.size - len(surface.visit.removed),
-        {name: int((share > wording.MOST).sum()) for name, share in shares.items()},
-        dict(sorted(offsets.items())) if has_offsets else None,
-        int(finding.labels.rare.sum()) if finding.rare.n_texts else None,
+    said = summary(
+        finding.heads,
+        finding.labels,
+        n_texts=finding.n_texts,
+        n_rare_texts=finding.rare.n_texts,
+        n_removed=len(surface.visit.removed),
     )
-    st.markdown(summary if finding.n_texts >= wording.FEW_TEXTS else f"{summary} {wording.FEW}")
-    layers = {name: np.flatnonzero(share.mean(axis=1) > wording.MOST).tolist() for name, share in shares.items()}
+    st.markdown(said if finding.n_texts >= wording.FEW_TEXTS else f"{said} {wording.FEW}")
+    shares = mostly(finding.heads).items()
+    layers = {name: np.flatnonzero(share.mean(axis=1) > wording.MOST).tolist() for name, share in shares}
     if any(layers.values()):
         st.markdown(plain(wording.most_of_layers({name: of_name for name, of_name in layers.items() if of_name})))
-    if not has_offsets:
+    if not np.isfinite(finding.heads.of("distance")).any():
         st.info(wording.NO_NEIGHBOURS)
 
 
@@ -136,10 +135,7 @@ def _entropy(surface: Surface) -> None:
 def _layers(surface: Surface) -> None:
     left, right = halves()
     with left:
-        st.markdown(wording.AGREEMENT)
-        attention, outputs = surface.finding.layers.mean
-        figure = agreement_lines({"attention": attention, "outputs": outputs})
-        chart("agreement", figure, surface.facts, wording.MICHEL)
+        agreement(surface.finding.layers, surface.facts)
     with right:
         gradients(surface)
 
@@ -165,9 +161,8 @@ def _gradient_finding(surface: Surface) -> CorpusFinding[GradientFinding] | None
     """Gradients that are cached or that the reader has requested; None while there are none."""
     visit = surface.visit
     settings = GradientSettings(alpha=visit.choice.criterion.alpha)
-    corpus_finding = kept_finding(visit, GRADIENT_ANALYSIS, settings)
-    if corpus_finding is not None:
-        return corpus_finding
+    if (kept := kept_finding(visit, GRADIENT_ANALYSIS, settings)) is not None:
+        return kept
     if visit.inference.is_loaded(visit.engine) and visit.inference.checkpoint(visit.engine).head != "masked token":
         st.info(wording.NO_LANGUAGE_MODEL)
         return None

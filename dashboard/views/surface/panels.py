@@ -1,17 +1,74 @@
-"""Panels of every head's attention: its shares by kind of key, and its entropy."""
+"""What the views of the page Where heads look share, over texts or over a corpus of any size."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
+import streamlit as st
 from jaxtyping import Float
 
 from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.surface.finding import SurfaceFinding
+from attention_sieve.core.surface.labels import HeadLabels
 from attention_sieve.core.surface.statistics import HeadStatistics
+from attention_sieve.dashboard.figures.head_map import Detail, HeadMap, round_bound
 from attention_sieve.dashboard.figures.surface.entropy_panels import TITLES, entropy_panel
+from attention_sieve.dashboard.figures.surface.gradient_lines import agreement_lines
 from attention_sieve.dashboard.figures.surface.scatter import panels_of, share_scatter
 from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.layout import halves, thirds
 from attention_sieve.dashboard.views.surface import wording
+
+MOSTLY: Final = {"first": "the first token", "cls": "[CLS]", "sep": "[SEP]"}
+"""Shares that the headline counts, with their names in it."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Surface:
+    """What the views of the page share."""
+
+    visit: Visit
+    finding: SurfaceFinding
+    """Over the texts of the corpus that were not left out."""
+    heads: list[Head]
+    """The chosen heads."""
+    facts: dict[str, str]
+
+
+def mostly(statistics: HeadStatistics) -> dict[str, Float[np.ndarray, "layer head"]]:
+    """The shares of MOSTLY that apply to some head, by their names in the headline."""
+    shares = {name: statistics.of(key) for key, name in MOSTLY.items() if key in statistics.names}
+    return {name: share for name, share in shares.items() if np.isfinite(share).any()}
+
+
+def summary(
+    statistics: HeadStatistics, labels: HeadLabels, *, n_texts: int, n_rare_texts: int, n_removed: int = 0
+) -> str:
+    positional = labels.positional
+    offsets = Counter(positional.offset[positional.holds].tolist())
+    has_offsets = np.isfinite(statistics.of("distance")).any()
+    return wording.summary(
+        n_texts,
+        positional.holds.size - n_removed,
+        {name: int((share > wording.MOST).sum()) for name, share in mostly(statistics).items()},
+        dict(sorted(offsets.items())) if has_offsets else None,
+        int(labels.rare.sum()) if n_rare_texts else None,
+    )
+
+
+def statistic_map(statistics: HeadStatistics, name: str, checkpoint: str, details: Sequence[Detail]) -> HeadMap:
+    """The means of a statistic of every head, with more details than these."""
+    label, values = wording.STATISTICS[name], statistics.of(name)
+    return HeadMap(
+        title=label,
+        label=f"{label} of the heads of {checkpoint}",
+        values=values,
+        bound=round_bound(float(np.nanmax(values))),
+        details=[(wording.MEAN, values), *details],
+    )
 
 
 def share_panels(statistics: HeadStatistics, heads: Sequence[Head], facts: Mapping[str, str]) -> None:
@@ -36,3 +93,9 @@ def entropy_panels(
         with column:
             figure = entropy_panel(statistics, name, uniform[name], most, heads)
             chart(name, figure, facts, wording.CLARK_4, selects=True)
+
+
+def agreement(layers: HeadStatistics, facts: Mapping[str, str]) -> None:
+    st.markdown(wording.AGREEMENT)
+    attention, outputs = layers.mean[:2]
+    chart("agreement", agreement_lines({"attention": attention, "outputs": outputs}), facts, wording.MICHEL)

@@ -1,7 +1,5 @@
 """Where heads look, over a corpus of any size, from its statistics."""
 
-from collections import Counter
-
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -10,12 +8,10 @@ from attention_sieve.core.attention.settings import Head, highest_head
 from attention_sieve.core.corpus.results import CorpusPart
 from attention_sieve.core.surface.statistics import HeadStatistics
 from attention_sieve.dashboard import state
-from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
 from attention_sieve.dashboard.figures.surface.entropy_panels import TITLES
-from attention_sieve.dashboard.figures.surface.gradient_lines import agreement_lines
 from attention_sieve.dashboard.files.commands import without_command
 from attention_sieve.dashboard.views import frame
-from attention_sieve.dashboard.views.charts import chart, table
+from attention_sieve.dashboard.views.charts import table
 from attention_sieve.dashboard.views.maps import head_selection, show_head_map
 from attention_sieve.dashboard.views.pickers import from_list
 from attention_sieve.dashboard.views.results import chosen as choosing
@@ -23,20 +19,24 @@ from attention_sieve.dashboard.views.results import wording
 from attention_sieve.dashboard.views.results.chosen import Opened
 from attention_sieve.dashboard.views.results.raw import highest_texts
 from attention_sieve.dashboard.views.surface import wording as surface_wording
-from attention_sieve.dashboard.views.surface.panels import entropy_panels, share_panels
+from attention_sieve.dashboard.views.surface.panels import (
+    agreement,
+    entropy_panels,
+    share_panels,
+    statistic_map,
+    summary,
+)
 from attention_sieve.dashboard.views.surface.tables import statistics_table
-
-MOSTLY = {"[CLS]": "cls", "[SEP]": "sep"}
 
 
 def surface() -> None:
-    """Draw the body of the page Where heads look."""
     opened = choosing.opened("surface")
     if opened is None:
         return
     statistics = opened.part.surface(opened.choice.criterion.alpha)
     choosing.say_what(opened)
-    _headline(opened, statistics)
+    labels, rare = opened.part.labels()
+    st.markdown(summary(statistics, labels, n_texts=opened.part.n_texts, n_rare_texts=rare.n_texts))
     heads = opened.heads(highest_head(statistics.of("confidence")))
     frame.tabs(
         "results surface",
@@ -44,7 +44,7 @@ def surface() -> None:
             surface_wording.SHARES: lambda: _shares(opened, statistics, heads),
             surface_wording.ENTROPY: lambda: _entropy(opened, statistics, heads),
             surface_wording.HEADS: lambda: _map(opened, statistics, heads),
-            surface_wording.LAYERS: lambda: _layers(opened),
+            surface_wording.LAYERS: lambda: agreement(_layers(opened), without_command(opened.facts)),
             wording.PARTS: lambda: _parts(opened, heads),
             wording.HIGHEST: lambda: _highest(opened, statistics, heads),
             surface_wording.TABLE: lambda: _table(opened, statistics),
@@ -53,17 +53,8 @@ def surface() -> None:
     state.put_in_link(heads)
 
 
-def _headline(opened: Opened, statistics: HeadStatistics) -> None:
-    labels, rare = opened.part.labels()
-    positional = labels.positional
-    offsets = Counter(positional.offset[positional.holds].tolist())
-    shares = {name: statistics.of(key) for name, key in MOSTLY.items() if np.isfinite(statistics.of(key)).any()}
-    mostly = {name: int((share > surface_wording.MOST).sum()) for name, share in shares.items()}
-    n_rare = int(labels.rare.sum()) if rare.n_texts else None
-    summary = surface_wording.summary(
-        opened.part.n_texts, positional.holds.size, mostly, dict(sorted(offsets.items())), n_rare
-    )
-    st.markdown(summary)
+def _layers(opened: Opened) -> HeadStatistics:
+    return opened.part.layers(opened.choice.criterion.alpha)
 
 
 def _shares(opened: Opened, statistics: HeadStatistics, heads: list[Head]) -> None:
@@ -72,38 +63,23 @@ def _shares(opened: Opened, statistics: HeadStatistics, heads: list[Head]) -> No
 
 
 def _entropy(opened: Opened, statistics: HeadStatistics, heads: list[Head]) -> None:
-    uniform = dict(zip(TITLES, opened.part.layers(opened.choice.criterion.alpha).mean[2:], strict=True))
+    uniform = dict(zip(TITLES, _layers(opened).mean[2:], strict=True))
     entropy_panels(statistics, uniform, heads, opened.facts)
 
 
 def _picked(statistics: HeadStatistics, key: str) -> str:
     """Let the reader choose a statistic that applies to some head."""
     applicable = [name for name in statistics.names if np.isfinite(statistics.of(name)).any()]
-    return from_list(
-        surface_wording.STATISTIC, {surface_wording.STATISTICS[name]: name for name in applicable}, key=key
-    )
+    options = {surface_wording.STATISTICS[name]: name for name in applicable}
+    return from_list(surface_wording.STATISTIC, options, key=key)
 
 
 def _map(opened: Opened, statistics: HeadStatistics, heads: list[Head]) -> None:
     name = _picked(statistics, "results statistic")
-    label, values = surface_wording.STATISTICS[name], statistics.of(name)
     index = statistics.names.index(name)
-    low, high = statistics.low[index], statistics.high[index]
-    picture = HeadMap(
-        title=label,
-        label=f"{label} of the heads of {opened.results.checkpoint}",
-        values=values,
-        bound=round_bound(float(np.nanmax(values))),
-        details=[(surface_wording.MEAN, values), ("low", low), ("high", high)],
-    )
+    ends = [("low", statistics.low[index]), ("high", statistics.high[index])]
+    picture = statistic_map(statistics, name, opened.results.checkpoint, ends)
     show_head_map(picture, head_selection("results map", heads, opened.reset), file="head grid", facts=opened.facts)
-
-
-def _layers(opened: Opened) -> None:
-    attention, outputs = opened.part.layers(opened.choice.criterion.alpha).mean[:2]
-    st.markdown(surface_wording.AGREEMENT)
-    figure = agreement_lines({"attention": attention, "outputs": outputs})
-    chart("agreement", figure, without_command(opened.facts), surface_wording.MICHEL)
 
 
 def _parts(opened: Opened, heads: list[Head]) -> None:

@@ -9,7 +9,7 @@ import streamlit as st
 from attention_sieve.core.attention.settings import head_name
 from attention_sieve.core.surface.statistics import HeadStatistics
 from attention_sieve.dashboard import state
-from attention_sieve.dashboard.figures.head_map import NOT_APPLICABLE, HeadMap, intervals, round_bound
+from attention_sieve.dashboard.figures.head_map import NOT_APPLICABLE, intervals
 from attention_sieve.dashboard.figures.surface.entropy_panels import TITLES
 from attention_sieve.dashboard.figures.surface.scatter import LABELS
 from attention_sieve.dashboard.files.downloads import table_downloads
@@ -18,7 +18,7 @@ from attention_sieve.dashboard.views.descriptions.sentences import kept_sentence
 from attention_sieve.dashboard.views.maps import head_selection, show_head_map
 from attention_sieve.dashboard.views.pickers import from_list, some_of, toggle
 from attention_sieve.dashboard.views.surface import wording
-from attention_sieve.dashboard.views.surface.focus import Surface
+from attention_sieve.dashboard.views.surface.panels import Surface, statistic_map
 
 DEFAULT_STATISTICS: Final = ("sep", "first")
 """Default statistic of the grid: the first one of these that applies to the texts."""
@@ -31,38 +31,26 @@ OF_PAPER: Final = {
 
 
 def head_grid(surface: Surface) -> None:
-    """Draw a chosen statistic of every head."""
     statistics = surface.finding.heads
     labels = {wording.STATISTICS[name]: name for name in statistics.names}
     applicable = [label for label, name in labels.items() if np.isfinite(statistics.of(name)).any()]
     defaults = [label for name in DEFAULT_STATISTICS if (label := wording.STATISTICS[name]) in applicable]
     name = from_list(wording.STATISTIC, labels, key="statistic", start=[*defaults, *applicable][0])
-    label, index = wording.STATISTICS[name], statistics.names.index(name)
-    values = statistics.mean[index]
-    if not np.isfinite(values).any():
+    index = statistics.names.index(name)
+    if not np.isfinite(statistics.mean[index]).any():
         st.info(wording.NO_VALUE)
         return
     checkpoint = surface.visit.engine.files.name
     ends = intervals(statistics.low[index], statistics.high[index], ".3g", wording.NO_INTERVAL)
-    picture = HeadMap(
-        title=label,
-        label=f"{label} of the heads of {checkpoint}",
-        values=values,
-        bound=round_bound(float(np.nanmax(values))),
-        details=[
-            (wording.MEAN, values),
-            (wording.interval(surface.visit.choice.criterion.alpha), ends),
-            (wording.TEXTS, [[str(statistics.n_texts[index])] * values.shape[1]] * values.shape[0]),
-        ],
-    )
-    show_head_map(
-        picture,
-        head_selection(
-            "statistic map", surface.heads, (checkpoint, surface.visit.engine.files.fingerprint, state.n_pushed())
-        ),
-        file="head grid",
-        facts=surface.facts,
-    )
+    n_layers, n_heads = statistics.mean.shape[1:]
+    details = [
+        (wording.interval(surface.visit.choice.criterion.alpha), ends),
+        (wording.TEXTS, [[str(statistics.n_texts[index])] * n_heads] * n_layers),
+    ]
+    picture = statistic_map(statistics, name, checkpoint, details)
+    reset = (checkpoint, surface.visit.engine.files.fingerprint, state.n_pushed())
+    selection = head_selection("statistic map", surface.heads, reset)
+    show_head_map(picture, selection, file="head grid", facts=surface.facts)
     st.caption(plain(OF_PAPER.get(name, wording.NO_FIGURE)))
 
 
@@ -77,7 +65,6 @@ def statistics_table(statistics: HeadStatistics) -> pd.DataFrame:
 
 
 def table(surface: Surface) -> None:
-    """Draw the table of all statistics and heads, with filters and downloads."""
     statistics = surface.finding.heads
     rows = statistics_table(statistics)
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -97,9 +84,11 @@ def table(surface: Surface) -> None:
 
 
 def chosen_heads_table(surface: Surface) -> None:
-    """Draw the statistics of the chosen heads side by side."""
     statistics = surface.finding.heads
-    columns = {head_name(*head): [_written(value) for value in statistics.mean[:, *head]] for head in surface.heads}
+    columns = {
+        head_name(*head): [NOT_APPLICABLE if np.isnan(value) else f"{value:.3f}" for value in statistics.mean[:, *head]]
+        for head in surface.heads
+    }
     labels = [wording.STATISTICS[name] for name in statistics.names]
     st.dataframe(pd.DataFrame({"statistic": labels, **columns}), hide_index=True, height="content")
     say_denominators(surface)
@@ -109,7 +98,3 @@ def say_denominators(surface: Surface) -> None:
     """Say why shares of neighbours can add up to more than 1, unless they are divided as in the authors' code."""
     if not surface.finding.settings.as_in_code:
         st.caption(wording.DENOMINATORS)
-
-
-def _written(value: float) -> str:
-    return NOT_APPLICABLE if np.isnan(value) else f"{value:.3f}"
