@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from attention_sieve.core.answering import Analysis, Ask
-from attention_sieve.core.copying.finding import CopyAnswers, CopyFinding, CopySettings, copy_finding, detector_row
+from attention_sieve.core.copying.finding import CopyAnswers, CopyFinding, CopySettings
+from attention_sieve.core.copying.published import DETECTORS
 from attention_sieve.core.copying.question import OV_SIGNS, SECOND_COPY, WRITES, looks_question
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.question import Question, text_itself
@@ -37,7 +38,6 @@ COLUMNS: Final = {
     "in_writes": "whether times is at least that of the setting",
     "in_matters": "whether delta is at least the rise of the setting, and p_adjusted, if there is one, below alpha",
 }
-"""What each column of the table holds."""
 CHANGES: Final = ("without", "delta", "low", "high", "p", "p_adjusted")
 
 
@@ -79,7 +79,7 @@ def _collected(ask: Ask, items: tuple[Text, ...], settings: CopySettings) -> tup
         scored = role_scores(found, ScoreSettings(roles=DECODER_ROLES, scale="share"))
         looks = scored.scores[:, DECODER_ROLES.index(settings.role)]
     else:
-        looks = detector_row(found, settings.detector)
+        looks = np.stack([of_text[DETECTORS.index(settings.detector)] for of_text in found])
     left_out, writes, signs, outcomes = [], None, None, None
     try:
         writes = ask(WRITES, items, "what heads write")
@@ -101,7 +101,7 @@ COPY_ANALYSIS: Final[Analysis[Text, Text, Any, CopySettings, CopyFinding]] = Ana
     text_of=text_itself,
     question=_question,
     collect=_collected,
-    judge=lambda items, answers, settings: copy_finding(items, answers[0], settings),
+    judge=lambda items, answers, settings: CopyFinding(items, answers[0], settings),
     table=copy_table,
     columns=COLUMNS,
     facts=lambda finding, _: finding.facts,

@@ -1,6 +1,6 @@
 """Whether heads copy: the settings, and the finding in three columns; imports no torch."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Literal
@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import numpy as np
 from jaxtyping import Bool, Float
 
-from attention_sieve.core.copying.published import DETECTORS, LEAST, Detector, least
+from attention_sieve.core.copying.published import LEAST, Detector, least
 from attention_sieve.core.copying.writes import SAMPLE, WAYS, TextWrites, Way, copying_score
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.effects import Effects, effects
@@ -92,11 +92,21 @@ class CopyAnswers:
 
 @dataclass(frozen=True, eq=False)
 class CopyFinding:
-    """Where each head looks, what it writes, and whether that matters."""
+    """Where each head looks, what it writes, and whether that matters.
+
+    Raises: AnalysisError where no text has a token that the role looks at.
+    """
 
     items: tuple[Text, ...]
     answers: CopyAnswers
     settings: CopySettings
+
+    def __post_init__(self) -> None:
+        if not self.present.any():
+            raise AnalysisError(
+                f"No text has tokens that the role {self.settings.role} looks at, or the model also looks ahead. "
+                "Choose a model that writes the next token, and texts with repeats, such as the probe texts."
+            )
 
     @cached_property
     def looks(self) -> Float[np.ndarray, "layer head"]:
@@ -178,7 +188,7 @@ class CopyFinding:
     @property
     def facts(self) -> dict[str, str]:
         """Metadata of files."""
-        settings, left_out = self.settings, dict(self.answers.left_out)
+        settings = self.settings
         return {
             "looks at tokens of": settings.role,
             "looking": settings.detector,
@@ -189,24 +199,5 @@ class CopyFinding:
             "alpha": f"{settings.alpha:g}",
             "correction": settings.correction,
             "texts with second copies": str(len(self._with_copies)),
-            **({f"without {name}": reason for name, reason in left_out.items()}),
+            **{f"without {name}": reason for name, reason in self.answers.left_out},
         }
-
-
-def copy_finding(items: tuple[Text, ...], answers: CopyAnswers, settings: CopySettings) -> CopyFinding:
-    """The finding.
-
-    Raises: AnalysisError where no text has a token that the role looks at.
-    """
-    finding = CopyFinding(items, answers, settings)
-    if not finding.present.any():
-        raise AnalysisError(
-            f"No text has tokens that the role {settings.role} looks at, or the model also looks ahead. Choose a model "
-            "that writes the next token, and texts with repeats, such as the probe texts."
-        )
-    return finding
-
-
-def detector_row(looks: Sequence[Float[np.ndarray, "detector layer head"]], detector: Detector) -> np.ndarray:
-    """One of the published scores of all texts."""
-    return np.stack([of_text[DETECTORS.index(detector)] for of_text in looks])

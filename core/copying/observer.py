@@ -37,13 +37,6 @@ class PublishedLooks:
     wants_outputs = False
 
     def __init__(self, checkpoint: Checkpoint, texts: Sequence[PassText], role: Role) -> None:
-        """Find the entries.
-
-        Args:
-            checkpoint: loaded.
-            texts: of the batch.
-            role: whose tokens are looked at.
-        """
         attention = checkpoint.attentions[texts[0].kind]
         self._texts, self._role = texts, role
         weights = [detector_weights(text, role) for text in texts]
@@ -94,7 +87,6 @@ class _MostAttended:
         self.keys: Int[Tensor, "layer text head query"] = torch.zeros(shape, dtype=torch.long, device=checkpoint.device)
 
     def observe(self, tile: Tile) -> None:
-        """Note the keys of a tile."""
         hidden = self._hidden[tile.texts, None, None, : tile.probabilities.shape[-1]]
         most = tile.probabilities.nan_to_num().masked_fill(hidden, -1).argmax(-1)
         self.keys[tile.layer, tile.texts, :, tile.queries] = most

@@ -13,7 +13,7 @@ from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.copying.published import second_copies
 from attention_sieve.core.copying.writes import TextWrites
 from attention_sieve.core.importance.metrics import TextOutcomes
-from attention_sieve.core.passes.question import Question, text_alone, text_itself
+from attention_sieve.core.passes.question import Question, in_single_precision, text_alone, text_itself
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.roles.roles import BY_NAME
 from attention_sieve.core.texts.text import Text
@@ -119,8 +119,8 @@ SECOND_COPY: Final[Question[Text, TextOutcomes]] = Question(
     text_of=text_itself,
     depends_on=text_alone,
     compute=_second_copy,
-    pack=lambda result: {"full": result.full.astype(np.float32), "without": result.without.astype(np.float32)},
-    unpack=lambda arrays: TextOutcomes(full=arrays["full"], without=arrays["without"]),
+    pack=in_single_precision,
+    unpack=lambda arrays: TextOutcomes(**arrays),
     kinds=ONE_STACK,
     why_not=WHY_NOT,
     version=1,

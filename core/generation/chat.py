@@ -54,10 +54,6 @@ def chat_text(checkpoint: Checkpoint, turns: Sequence[Turn]) -> Text:
     After a turn of the user, that is the beginning of a turn of the assistant; a last turn of the assistant is left
     open, so that the model goes on with it.
 
-    Args:
-        checkpoint: loaded; its tokenizer has a chat template.
-        turns: one or more, from `read_turns`.
-
     Returns: a text of ids, with the tokens of each turn in `given.turns`.
 
     Raises: AnalysisError for a tokenizer without a template, a template that fails or changes what was typed, and for

@@ -22,7 +22,6 @@ class Continuation:
     whole: Text
     """Prompt and what follows it, by the ids of their tokens."""
     n_prompt: int
-    """Tokens of the prompt."""
     pieces: tuple[str, ...]
     """What each token after the prompt stands for."""
     written: str
@@ -38,12 +37,6 @@ class Continuation:
 
 def continuation(checkpoint: Checkpoint, prompt: Text, of_pass: PassSettings, ids: Sequence[int]) -> Continuation:
     """A prompt with the tokens that follow it.
-
-    Args:
-        checkpoint: loaded, a causal language model.
-        prompt: one segment, or ids.
-        of_pass: the kind of attention.
-        ids: of the tokens that were written.
 
     Raises: AnalysisError for ids that are not in the vocabulary, or more than fit; else as `prompt_ids`.
     """

@@ -44,7 +44,7 @@ class WrittenToken:
 
 
 class Writer:
-    """Writes a text on, one token after the other; holds no reference to the checkpoint.
+    """Writes a text, of one segment or ids, on, token by token; holds no reference to the checkpoint.
 
     Attributes:
         ids: of the text so far; empty until the first token is written.
@@ -52,13 +52,6 @@ class Writer:
     """
 
     def __init__(self, text: Text, of_pass: PassSettings, settings: WritingSettings) -> None:
-        """Begin with nothing written.
-
-        Args:
-            text: one segment, or ids.
-            of_pass: which heads are off while the text is written.
-            settings: how many tokens, and how each is chosen.
-        """
         self.ids: list[int] = []
         self.end: End | None = None
         self._text, self._of_pass, self._settings = text, of_pass, settings
@@ -137,7 +130,6 @@ class _LastRows:
     wants_outputs = False
 
     def __init__(self) -> None:
-        """Begin with nothing kept."""
         self._rows: dict[int, Float[Tensor, "head key"]] = {}
 
     def observe(self, tile: Tile) -> None:
@@ -155,17 +147,7 @@ class _LastRows:
 def write_on(
     checkpoint: Checkpoint, text: Text, settings: WritingSettings, of_pass: PassSettings | None = None
 ) -> Iterator[WrittenToken]:
-    """Write a text on.
-
-    Args:
-        checkpoint: loaded, a causal language model.
-        text: one segment, or ids.
-        settings: how many tokens, and how each is chosen.
-        of_pass: which heads are off; None for all heads on.
-
-    Yields: each token as it is written.
-    Raises: as `Writer.write`.
-    """
+    """Yield each token as it is written after a text, by default with all heads on; raises as `Writer.write`."""
     writer = Writer(text, of_pass or PassSettings(), settings)
     while writer.end is None:
         yield from writer.write(checkpoint)
@@ -173,11 +155,6 @@ def write_on(
 
 def prompt_ids(checkpoint: Checkpoint, text: Text, of_pass: PassSettings) -> tuple[int, ...]:
     """Ids of the tokens after which a text is written on: all that it has, but for special tokens that end it.
-
-    Args:
-        checkpoint: loaded.
-        text: one segment, or ids.
-        of_pass: the kind of attention.
 
     Raises: AnalysisError for a checkpoint that is no causal language model; TextTooLong; NoTokens.
     """

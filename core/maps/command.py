@@ -4,7 +4,7 @@ import argparse
 import json
 import sys
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -101,7 +101,9 @@ def bytes_of(checkpoint: Checkpoint, texts: Sequence[PassText]) -> int:
 
     Raises: AnalysisError for a text whose maps are too large to be computed.
     """
-    n_entries = [_heads_of(checkpoint, text) * len(text.queries.ids) * len(text.keys.ids) for text in texts]
+    layers = checkpoint.attentions[texts[0].kind]
+    n_maps = layers.n_layers * layers.n_heads
+    n_entries = [n_maps * len(text.queries.ids) * len(text.keys.ids) for text in texts]
     largest = max(range(len(texts)), key=lambda i: n_entries[i])
     if n_entries[largest] * COMPUTED_BYTES > LARGEST_TEXT:
         raise AnalysisError(
@@ -109,11 +111,6 @@ def bytes_of(checkpoint: Checkpoint, texts: Sequence[PassText]) -> int:
             f"GB, and at most {LARGEST_TEXT / 1e9:.0f} GB can be computed at once. Give shorter texts."
         )
     return sum(n_entries) * WRITTEN_BYTES
-
-
-def _heads_of(checkpoint: Checkpoint, text: PassText) -> int:
-    layers = checkpoint.attentions[text.kind]
-    return layers.n_layers * layers.n_heads
 
 
 def _confirm(n_bytes: int, n_texts: int, is_confirmed: bool) -> None:
@@ -172,7 +169,11 @@ def _write_npz(
 ) -> None:
     """Write one array after the other, so that they are not all in memory at once."""
     with zipfile.ZipFile(output, "w", zipfile.ZIP_STORED) as archive:
-        add = _adder(archive)
+
+        def add(name: str, array: np.ndarray) -> None:
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, array, allow_pickle=False)
+
         add("facts", np.array([json.dumps(dict(facts), ensure_ascii=False)]))
         for index, maps in maps_of_texts:
             text = prepared[index]
@@ -180,11 +181,3 @@ def _write_npz(
             add(f"{index:05} query tokens", np.array(text.queries.tokens))
             add(f"{index:05} key tokens", np.array(text.keys.tokens))
             add(f"{index:05} segments", np.array(texts[index].segments))
-
-
-def _adder(archive: zipfile.ZipFile) -> Callable[[str, np.ndarray], None]:
-    def add(name: str, array: np.ndarray) -> None:
-        with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
-            np.lib.format.write_array(file, array, allow_pickle=False)
-
-    return add

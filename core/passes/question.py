@@ -6,7 +6,7 @@ named arrays, into which strings are packed, too.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -108,6 +108,12 @@ def text_itself(text: Text) -> Text:
 def text_alone(text: Text) -> dict[str, object]:
     """The dependencies of an answer that depends on the text only."""
     return {"text": text_fields(text)}
+
+
+def in_single_precision(result: Any) -> dict[str, np.ndarray]:
+    """The fields of a result, which are arrays and numbers, as arrays to store."""
+    arrays = {field.name: np.asarray(getattr(result, field.name)) for field in fields(result)}
+    return {name: array.astype(np.float32) if array.dtype.kind == "f" else array for name, array in arrays.items()}
 
 
 def text_to_array(value: str) -> UInt8[np.ndarray, " byte"]:

@@ -9,7 +9,7 @@ import numpy as np
 from attention_sieve.core.answering import Analysis
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
-from attention_sieve.core.passes.question import Arrays, Question, text_alone, text_itself
+from attention_sieve.core.passes.question import Question, in_single_precision, text_alone, text_itself
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.similarity.distances import (
     USUAL_DISTANCES,
@@ -33,7 +33,6 @@ COLUMNS: Final = {
     "relative_a_b": "Kullback-Leibler divergence in nats of a from b; empty for heads of different layers",
     "relative_b_a": "the same of b from a",
 }
-"""What each column of the table holds."""
 
 
 @cache
@@ -52,22 +51,9 @@ def distance_question(settings: DistanceSettings) -> Question[Text, TextDistance
         text_of=text_itself,
         depends_on=text_alone,
         compute=compute,
-        pack=_pack,
-        unpack=_unpack,
+        pack=in_single_precision,  # 40 kB of a text for 144 heads
+        unpack=lambda arrays: TextDistances(**{**arrays, "n_queries": int(arrays["n_queries"])}),
     )
-
-
-def _pack(result: TextDistances) -> Arrays:
-    """The upper triangle alone, in single precision: 40 kB of a text for 144 heads."""
-    return {
-        "pairs": result.pairs.astype(np.float32),
-        "relative": result.relative.astype(np.float32),
-        "n_queries": np.array(result.n_queries),
-    }
-
-
-def _unpack(arrays: Arrays) -> TextDistances:
-    return TextDistances(pairs=arrays["pairs"], relative=arrays["relative"], n_queries=int(arrays["n_queries"]))
 
 
 def distance_table(distances: HeadDistances) -> "pd.DataFrame":

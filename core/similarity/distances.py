@@ -1,7 +1,4 @@
-"""Divergences between all pairs of heads as means over texts and nearest heads.
-
-Does not import torch.
-"""
+"""Divergences between all pairs of heads as means over texts, and nearest heads; imports no torch."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -104,10 +101,7 @@ def sampled_queries(n_queries: int, n_keys: int, n_heads: int, rows: int = ROWS)
 
 
 def head_distances(texts: Sequence[TextDistances]) -> HeadDistances:
-    """Means and sums over texts.
-
-    Args:
-        texts: one or more.
+    """Means and sums over one or more texts.
 
     Source: Clark et al. 2019, section 6, sums over all rows of all texts, in which a long text counts more; the mean is
         this project's, has the bounds of the divergence, and orders pairs similarly if texts are of similar length.
@@ -142,23 +136,20 @@ def present_heads(distances: Distances) -> Bool[np.ndarray, "layer head"]:
 
 def nearest_heads(distances: Distances, head: Head) -> list[tuple[Head, float]]:
     """The other heads as layer and head, nearest first, with their distance."""
-    distances_of_head = distances[head]
-    order = np.argsort(distances_of_head, axis=None, kind="stable")
-    heads = (np.unravel_index(index, distances_of_head.shape) for index in order)
-    return [
-        ((int(i), int(j)), float(distances_of_head[i, j]))
-        for i, j in heads
-        if (i, j) != head and not np.isnan(distances_of_head[i, j])
-    ]
+    away = distances[head]
+    order = np.unravel_index(np.argsort(away, axis=None, kind="stable"), away.shape)
+    heads = zip(*(indices.tolist() for indices in order))
+    return [(other, float(away[other])) for other in heads if other != head and not np.isnan(away[other])]
+
+
+def _is_same_head(distances: Distances) -> Bool[np.ndarray, "layer_a head_a layer_b head_b"]:
+    n_layers, n_heads = distances.shape[:2]
+    return np.eye(n_layers * n_heads, dtype=bool).reshape(distances.shape)
 
 
 def closest_pair(distances: Distances) -> tuple[Head, Head, float] | None:
     """The two heads with the smallest distance, and that distance; None if there is only one head."""
-    n_layers, n_heads = distances.shape[:2]
-    if n_layers * n_heads == 1:
-        return None
-    is_same_head = np.eye(n_layers * n_heads, dtype=bool).reshape(distances.shape)
-    to_others = np.where(is_same_head | np.isnan(distances), np.inf, distances)
+    to_others = np.where(_is_same_head(distances) | np.isnan(distances), np.inf, distances)
     if not np.isfinite(to_others).any():
         return None
     a, head_a, b, head_b = (int(i) for i in np.unravel_index(to_others.argmin(), to_others.shape))
@@ -170,10 +161,8 @@ def layer_distances(distances: Distances) -> Float[np.ndarray, "layer_a layer_b"
 
     NaN within a layer with one head, and for one from which all heads were removed.
     """
-    n_layers, n_heads = distances.shape[:2]
     sums = np.nansum(distances, axis=(1, 3))
-    is_same_head = np.eye(n_layers * n_heads, dtype=bool).reshape(distances.shape)
-    n_pairs = (~np.isnan(distances) & ~is_same_head).sum(axis=(1, 3))
+    n_pairs = (~np.isnan(distances) & ~_is_same_head(distances)).sum(axis=(1, 3))
     return np.divide(sums, n_pairs, out=np.full(sums.shape, np.nan), where=n_pairs > 0)
 
 
@@ -181,8 +170,7 @@ def within_and_between(distances: Distances) -> tuple[float, float]:
     """Mean distance between heads of one layer, and of different layers; NaN where there are none."""
     by_layer = layer_distances(distances)
     same = np.eye(len(by_layer), dtype=bool)
-    between = by_layer[~same]
-    return _mean_of_known(by_layer[same]), _mean_of_known(between)
+    return _mean_of_known(by_layer[same]), _mean_of_known(by_layer[~same])
 
 
 def _mean_of_known(values: Float[np.ndarray, " value"]) -> float:

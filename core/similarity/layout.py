@@ -10,7 +10,6 @@ from scipy.spatial.distance import squareform
 
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.similarity.distances import Distances, present_heads
-from attention_sieve.core.similarity.leaf_order import best_leaf_order
 
 MOST_LEAVES: Final = 160
 """Maximum number of leaves of a legible dendrogram; with more heads, the closest are merged into one leaf."""
@@ -64,25 +63,14 @@ def head_plane(distances: Distances) -> HeadPlane:
     Metric scaling (SMACOF), initialised by classical scaling and therefore deterministic; several random starts, as in
     the paper, give about the same stress.
 
-    Args:
-        distances: of all pairs of heads.
-
     Source: Clark et al. 2019, figure 6: scikit-learn's MDS of precomputed distances, at most 1000 steps, eps 1e-10.
     """
     present = present_heads(distances)
     square = _among_present(distances)
     places = np.full((*present.shape, 2), np.nan)
-    places[present], stress = _placed(square)
-    return HeadPlane(places=places, stress=stress)
-
-
-def _placed(square: Float[np.ndarray, "head head"]) -> tuple[Float[np.ndarray, "head axis"], float]:
-    """Coordinates of points with these distances, and their stress."""
     if len(square) < 3 or not square.any():
-        line = np.zeros((len(square), 2))
-        line[:, 0] = square[0]  # two points have one distance
-        stress = 0.0 if square.any() else float("nan")
-        return line, stress
+        places[present] = np.stack([square[0], np.zeros(len(square))], axis=1)  # two points have one distance
+        return HeadPlane(places=places, stress=0.0 if square.any() else float("nan"))
     from sklearn.manifold import MDS
 
     scaling = MDS(
@@ -95,7 +83,8 @@ def _placed(square: Float[np.ndarray, "head head"]) -> tuple[Float[np.ndarray, "
         normalized_stress=True,
         random_state=0,
     ).fit(square)
-    return scaling.embedding_, float(scaling.stress_)
+    places[present] = scaling.embedding_
+    return HeadPlane(places=places, stress=float(scaling.stress_))
 
 
 def _among_present(distances: Distances) -> Float[np.ndarray, "head head"]:
@@ -157,3 +146,74 @@ def _shortened(
         merge[3] = n_below[int(merge[0])] + n_below[int(merge[1])]
         n_below.append(int(merge[3]))
     return late, list(leaves.values())
+
+
+@dataclass(frozen=True, eq=False)
+class _Node:
+    """A subtree, and the shortest paths through its leaves."""
+
+    leaves: Int[np.ndarray, " leaf"]
+    lengths: Float[np.ndarray, "leaf leaf"]
+    """Length of the shortest path by its first and last leaf; infinite if the tree does not allow it."""
+    parts: "tuple[_Node, _Node] | None" = None
+
+
+def best_leaf_order(
+    merges: Float[np.ndarray, "merge 4"], distances: Float[np.ndarray, "all all"]
+) -> Int[np.ndarray, " all"]:
+    """The order of leaves allowed by the tree that minimises the sum of distances between neighbours.
+
+    SciPy's `optimal_leaf_ordering` computes the optimal length, but can return the order of a longer path.
+
+    Args:
+        merges: linkage matrix in SciPy's format.
+        distances: distances between all leaves.
+
+    Source: Bar-Joseph, Gifford and Jaakkola 2001.
+    """
+    nodes = [_Node(np.array([leaf]), np.zeros((1, 1))) for leaf in range(len(distances))]
+    for left, right in merges[:, :2].astype(int):
+        nodes.append(_joined(nodes[left], nodes[right], distances))
+    order = list[int]()
+    ends = np.unravel_index(nodes[-1].lengths.argmin(), nodes[-1].lengths.shape)
+    stack = [(nodes[-1], int(ends[0]), int(ends[1]))]
+    while stack:
+        node, first, last = stack.pop()
+        if node.parts is None:
+            order.append(int(node.leaves[0]))
+        else:
+            stack += reversed(_halves(*node.parts, first, last, distances))
+    return np.array(order)
+
+
+def _joined(left: _Node, right: _Node, distances: Float[np.ndarray, "all all"]) -> _Node:
+    """Shortest paths through all leaves of one subtree, then through those of the other."""
+    n_left, n_all = len(left.leaves), len(left.leaves) + len(right.leaves)
+    between = distances[np.ix_(left.leaves, right.leaves)]
+    # A path through one subtree and then the other begins in one and ends in the other; other ends stay infinite.
+    lengths = np.full((n_all, n_all), np.inf)
+    lengths[:n_left, n_left:] = _shortest(_shortest(left.lengths, between), right.lengths)
+    lengths[n_left:, :n_left] = lengths[:n_left, n_left:].T  # walked backwards, a path is as long
+    return _Node(np.concatenate([left.leaves, right.leaves]), lengths, (left, right))
+
+
+def _shortest(
+    before: Float[np.ndarray, "first middle"], after: Float[np.ndarray, "middle last"]
+) -> Float[np.ndarray, "first last"]:
+    return np.stack([(row[:, None] + after).min(axis=0) for row in before])
+
+
+def _halves(
+    left: _Node, right: _Node, first: int, last: int, distances: Float[np.ndarray, "all all"]
+) -> list[tuple[_Node, int, int]]:
+    """The two subtrees in the order of the path between two leaves, each with the first and last leaf of its part."""
+    # Nodes keep lengths, not paths; the leaves at which this one passes from half to half are looked for again.
+    n_left = len(left.leaves)
+    if first >= n_left:
+        left, right, first, last = right, left, first - n_left, last
+    else:
+        last -= n_left
+    between = distances[np.ix_(left.leaves, right.leaves)]
+    lengths = left.lengths[first][:, None] + between + right.lengths[:, last]
+    leaves, enters = np.unravel_index(lengths.argmin(), lengths.shape)
+    return [(left, first, int(leaves)), (right, int(enters), last)]

@@ -43,12 +43,6 @@ def text_distances(
 ) -> Iterator[list[tuple[int, TextDistances]]]:
     """Run texts through the model and compare the heads, batch by batch.
 
-    Args:
-        checkpoint: loaded.
-        texts: prepared for the kind of attention that the settings name.
-        settings: which attention, and which heads are off.
-        distance_settings: number of sampled rows, and whether they are smoothed.
-
     Yields: index of the text and its distances; not in input order.
 
     Source: Clark et al. 2019, section 6; their code smooths the rows, which is a setting here.
@@ -72,16 +66,8 @@ class DistanceCollector:
         checkpoint: Checkpoint,
         attention: AttentionLayers,
         texts: Sequence[PassText],
-        settings: DistanceSettings = USUAL_DISTANCES,
+        settings: DistanceSettings,
     ) -> None:
-        """Allocate memory for the rows of a batch.
-
-        Args:
-            checkpoint: loaded.
-            attention: the observed layers.
-            texts: texts of the batch.
-            settings: as for `text_distances`.
-        """
         shape, device = (attention.n_layers, attention.n_heads), checkpoint.device
         sizes = [(len(text.queries.ids), len(text.keys.ids)) for text in texts]
         self._n_queries = [n_queries for n_queries, _ in sizes]
@@ -122,7 +108,7 @@ class DistanceCollector:
         if self._settings.smoothed:
             maps.mul_(1 - SMOOTHING).add_(SMOOTHING / maps.shape[-1])
         maps += FLOOR
-        information = _information(maps)
+        information = (maps.log() * maps).sum(-1)
         return divergences(maps.flatten(0, 1), information.flatten(0, 1)), _relative(maps, information)
 
 
@@ -134,7 +120,7 @@ def divergences(maps: Float[Tensor, "map row key"], information: Float[Tensor, "
 
     Args:
         maps: rows that sum to 1, without zeros.
-        information: result of `_information` for them.
+        information: their negative entropy in nats.
 
     Returns: 0 to ln 2, in the order of `scipy.spatial.distance.squareform`.
     """
@@ -151,11 +137,6 @@ def divergences(maps: Float[Tensor, "map row key"], information: Float[Tensor, "
             pair_information = torch.log(pair_sums, out=logs[: stop - start]).mul_(pair_sums).sum(-1)
             parts.append((information[first] + information[start:stop] - pair_information).mean(-1) / 2)
     return (torch.cat(parts) + MOST).clamp_(0, MOST)
-
-
-def _information(rows: Float[Tensor, "*row key"]) -> Float[Tensor, "*row"]:
-    """The negative entropy of rows in nats."""
-    return (rows.log() * rows).sum(-1)
 
 
 def _relative(

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,7 +11,15 @@ from jaxtyping import Float
 from attention_sieve.core.answering import Analysis, Reduction
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
-from attention_sieve.core.passes.question import Arrays, Question, array_to_text, text_alone, text_itself, text_to_array
+from attention_sieve.core.passes.question import (
+    Arrays,
+    Question,
+    array_to_text,
+    in_single_precision,
+    text_alone,
+    text_itself,
+    text_to_array,
+)
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.statistics.series import SCORE_BINS, Series, Values
 from attention_sieve.core.surface.finding import GradientFinding, GradientSettings, SurfaceFinding, SurfaceSettings
@@ -34,8 +41,6 @@ from attention_sieve.core.texts.text import Text
 if TYPE_CHECKING:
     import pandas as pd
 
-_WORDS: Final = "key_words"
-_ARRAYS: Final = tuple(field.name for field in fields(TextSurface) if field.name != _WORDS)
 SURFACE: Final = "surface"
 SURFACE_NAMES: Final = (*(share for share in SHARES if share != "first"), *SPREAD, *NEAR.values(), *RARE)
 """Without the share on the first token, which folders of corpora hold as the role `sink`."""
@@ -61,7 +66,6 @@ COLUMNS: Final = {
     "away; in rows of `positional`, empty if no token counts",
     "holds": "whether the head has the label",
 }
-"""What each column of the table of surface statistics holds."""
 GRADIENT_COLUMNS: Final = {
     "kind": "kind of key",
     "layer": "index of the layer, from 0",
@@ -70,7 +74,6 @@ GRADIENT_COLUMNS: Final = {
     "high": "upper end of this interval",
     "texts": "number of texts with such keys",
 }
-"""What each column of the table of gradients holds."""
 
 
 @cache
@@ -99,14 +102,11 @@ def surface_question(settings: RowSettings) -> Question[Text, TextSurface]:
 
 def _pack_surface(result: TextSurface) -> Arrays:
     """In single precision: 40 kB for a text of 40 tokens and 144 heads."""
-    arrays = {name: getattr(result, name) for name in _ARRAYS}
-    single = {name: array.astype(np.float32) for name, array in arrays.items() if array.dtype.kind == "f"}
-    return {**arrays, **single, _WORDS: text_to_array(json.dumps(result.key_words))}
+    return {**in_single_precision(result), "key_words": text_to_array(json.dumps(result.key_words))}
 
 
 def _unpack_surface(arrays: Arrays) -> TextSurface:
-    words = tuple(json.loads(array_to_text(arrays[_WORDS])))
-    return TextSurface(**{name: arrays[name] for name in _ARRAYS}, key_words=words)
+    return TextSurface(**{**arrays, "key_words": tuple(json.loads(array_to_text(arrays["key_words"])))})
 
 
 @cache
@@ -125,11 +125,8 @@ def gradient_question(punctuation: tuple[str, ...]) -> Question[Text, TextGradie
         text_of=text_itself,
         depends_on=text_alone,
         compute=compute,
-        pack=lambda result: {
-            "importance": result.importance.astype(np.float32),
-            "n_masked": np.array(result.n_masked),
-        },
-        unpack=lambda arrays: TextGradients(importance=arrays["importance"], n_masked=int(arrays["n_masked"])),
+        pack=in_single_precision,
+        unpack=lambda arrays: TextGradients(**{**arrays, "n_masked": int(arrays["n_masked"])}),
     )
 
 

@@ -64,10 +64,7 @@ def attention_gradients(
 
 
 def check_gradients(checkpoint: Checkpoint) -> None:
-    """Raise if a checkpoint has no masked-language-model loss, or its heads cannot be observed.
-
-    Raises: AnalysisError.
-    """
+    """Raise AnalysisError if a checkpoint has no masked-language-model loss, or its heads cannot be observed."""
     if checkpoint.head != "masked token":
         raise AnalysisError(
             f"{checkpoint.files.name} has no masked-language-model head, so this loss cannot be computed. Choose a "

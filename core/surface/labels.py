@@ -1,7 +1,4 @@
-"""Labels of heads by their most attended keys: positional heads, and heads that attend to rare words.
-
-Does not import torch.
-"""
+"""Labels of heads by their most attended keys: positional, or to rare words; imports no torch."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -36,7 +36,7 @@ NOWHERE: Final = 1 << 40
 
 
 class SurfaceObserver:
-    """Accumulates every statistic of attention_sieve.core.surface.per_text.TextSurface during the pass.
+    """Accumulates every statistic of attention_sieve.core.surface.per_text.TextSurface of a batch during the pass.
 
     Shares are means over the queries for which they are defined, of rows normalised to sum to 1: `self` over all
     queries, `previous`, `next` and `first` over those with such a key that is another token, the kinds of keys over
@@ -52,13 +52,6 @@ class SurfaceObserver:
     """
 
     def __init__(self, checkpoint: Checkpoint, texts: Sequence[PassText], settings: RowSettings = USUAL_ROWS) -> None:
-        """Prepare the kinds of keys and the weights of queries.
-
-        Args:
-            checkpoint: loaded.
-            texts: of the batch, of one kind of attention.
-            settings: how the statistics are computed.
-        """
         self.wants_entropy = not settings.as_in_code
         self._texts, self._attention = texts, checkpoint.attentions[texts[0].kind]
         self.wants_outputs = has_attention_interface(checkpoint.model)
@@ -204,9 +197,6 @@ class SurfaceObserver:
     ) -> TextSurface:
         by_measure = dict(zip(MEASURES, measures))
         uniform, cls_uniform = uniform_entropies(text, self._attention)
-        is_observed = (
-            np.ones(self._attention.n_layers) if self.wants_outputs else np.full(self._attention.n_layers, np.nan)
-        )
         return TextSurface(
             shares=measures[: len(SHARES)],
             entropy=by_measure["entropy"],
@@ -218,6 +208,6 @@ class SurfaceObserver:
             top_key=top[..., : len(text.queries.ids)].astype(np.int16 if len(text.keys.ids) < 1 << 15 else np.int32),
             top_column=columns,
             agreement=agreement[0],
-            output_agreement=agreement[1] * is_observed,
+            output_agreement=agreement[1] * (1 if self.wants_outputs else np.nan),
             key_words=token_words(text.keys),
         )

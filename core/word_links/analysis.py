@@ -85,7 +85,6 @@ COLUMNS: Final = {
     "p": "one-sided p-value of compared being above others (paired t-test), corrected for all heads",
     "beats": "whether p is below alpha and the share is clearly above even",
 }
-"""What each column of the table holds."""
 
 
 def word_link_table(finding: WordLinkFinding) -> "pd.DataFrame":

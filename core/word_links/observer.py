@@ -33,26 +33,18 @@ def pattern_attention(
         settings: kind of attention, whose queries and keys are the same tokens, and heads that are off.
     """
     attention = checkpoint.attentions[settings.kind]
-    maps = {
-        id(prepared_text): word_map(text.words, prepared_text.queries)
-        for prepared_text, text in zip(prepared, texts, strict=True)
-    }
-    even = {id(prepared_text): _even(prepared_text, maps[id(prepared_text)], attention) for prepared_text in prepared}
-    weights = {
-        id(prepared_text): _weights(text, even[id(prepared_text)]) for prepared_text, text in zip(prepared, texts)
-    }
+    rows = {id(prepared_text): row for row, prepared_text in enumerate(prepared)}
+    maps = [word_map(text.words, of_pass.queries) for of_pass, text in zip(prepared, texts, strict=True)]
+    even = [_even(of_pass, words, attention) for of_pass, words in zip(prepared, maps)]
+    weights = list(map(_weights, texts, even))
 
     def collector(batch: Sequence[PassText]) -> WordCollector:
-        reduce = _Means(checkpoint, [weights[id(prepared_text)] for prepared_text in batch])
-        return WordCollector(
-            checkpoint, [maps[id(prepared_text)] for prepared_text in batch], reduce, n_layers=attention.n_layers
-        )
+        of_batch = [rows[id(prepared_text)] for prepared_text in batch]
+        reduce = _Means(checkpoint, [weights[row] for row in of_batch])
+        return WordCollector(checkpoint, [maps[row] for row in of_batch], reduce, n_layers=attention.n_layers)
 
     for results in collect(checkpoint, prepared, settings, collector):
-        yield [
-            (index, _pattern_attention(columns["means"], weights[id(prepared[index])], even[id(prepared[index])]))
-            for index, columns in results
-        ]
+        yield [(row, _pattern_attention(columns["means"], weights[row], even[row])) for row, columns in results]
 
 
 def _even(text: PassText, words: WordMap, attention: AttentionLayers) -> Float[np.ndarray, "layer word key_word"]:

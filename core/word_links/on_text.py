@@ -65,12 +65,8 @@ class WordLinks:
 
 
 def words_on(text: TokenizedText, window: tuple[int, int]) -> tuple[TextWord, ...]:
-    """The words of a text that lie entirely in a window; each special token is a word of its own.
-
-    Args:
-        text: queries or keys.
-        window: first and one-past-last token.
-    """
+    """The words of a text that lie entirely in a window, from its first token to before its end; each special token
+    is a word of its own."""
     tokens: dict[tuple[int, int], list[int]] = {}
     for token, (word, segment) in enumerate(zip(text.words.tolist(), text.segments.tolist())):
         tokens.setdefault((word, token if segment == SPECIAL else SPECIAL), []).append(token)
@@ -109,8 +105,6 @@ def word_links(text_attention: TextAttention, queries: Sequence[TextWord], keys:
         mean.
     """
     rows, columns = _tokens(queries), _tokens(keys)
-    from_word, to_word = _members(queries, rows), _members(keys, columns).T
-    by_token = from_word / from_word.sum(axis=1, keepdims=True)
     (first_query, _), (first_key, _) = text_attention.window.queries, text_attention.window.keys
     attention = text_attention.attention[:, :, rows[:, None] - first_query, columns - first_key]
     reaches = text_attention.reaches or (UNLIMITED,) * len(attention)
@@ -118,7 +112,7 @@ def word_links(text_attention: TextAttention, queries: Sequence[TextWord], keys:
     chance_of_layers = [chances[reach] for reach in reaches]
     if not any(chance.n_links for chance in chance_of_layers):
         raise AnalysisError(_hidden(text_attention, queries, keys))
-    return _strongest(by_token @ attention @ to_word, chance_of_layers)
+    return _strongest(_means(queries) @ attention @ _members(keys).T, chance_of_layers)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -156,11 +150,9 @@ def even_shares(
     Returns: 0 to 1; 0 where a word cannot attend to the other.
     """
     rows, columns = _tokens(queries), _tokens(keys)
-    from_word = _members(queries, rows)
     bounds = live_keys(len(text.queries.ids), len(text.keys.ids), causal, reach)[rows]
     is_live = (columns >= bounds[:, :1]) & (columns < bounds[:, 1:])
-    by_token = from_word / from_word.sum(axis=1, keepdims=True)
-    return np.asarray(by_token @ (is_live / (bounds[:, 1:] - bounds[:, :1])) @ _members(keys, columns).T)
+    return np.asarray(_means(queries) @ (is_live / (bounds[:, 1:] - bounds[:, :1])) @ _members(keys).T)
 
 
 def _strongest(shares: Float[np.ndarray, "layer head query key"], chances: Sequence[_Chance]) -> WordLinks:
@@ -178,12 +170,7 @@ def _strongest(shares: Float[np.ndarray, "layer head query key"], chances: Seque
         keys=keys,
         n_links=n_links,
         chance=np.array([chance.strongest for chance in chances]),
-        p=np.stack(
-            [
-                p_of_strongest(*layer_values)
-                for layer_values in zip(strongest, even, (chance.n_seen for chance in chances))
-            ]
-        ),
+        p=np.stack([p_of_strongest(*of_layer) for of_layer in zip(strongest, even, (each.n_seen for each in chances))]),
     )
 
 
@@ -203,7 +190,13 @@ def _tokens(words: Sequence[TextWord]) -> Int[np.ndarray, " token"]:
     return np.array([token for word in words for token in word.tokens], dtype=int)
 
 
-def _members(words: Sequence[TextWord], tokens: Int[np.ndarray, " token"]) -> Bool[np.ndarray, "word token"]:
+def _means(words: Sequence[TextWord]) -> Float[np.ndarray, "word token"]:
+    """Weights of the mean over the tokens of each word."""
+    members = _members(words)
+    return members / members.sum(axis=1, keepdims=True)
+
+
+def _members(words: Sequence[TextWord]) -> Bool[np.ndarray, "word token"]:
     """Which tokens belong to each word; tokens are in the order of the words."""
     return np.repeat(np.arange(len(words)), [len(word.tokens) for word in words]) == np.arange(len(words))[:, None]
 

@@ -2,11 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-import numpy as np
-
 from attention_sieve.core.attention.settings import ONE_STACK, PassSettings, Window
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
-from attention_sieve.core.passes.question import Arrays, Question, text_alone, text_itself
+from attention_sieve.core.passes.question import Question, in_single_precision, text_alone, text_itself
 from attention_sieve.core.passes.texts import PassText, TextAttention
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.word_links.habits import SumsByDistance, text_distances, word_attention
@@ -26,33 +24,13 @@ def _depends_on(item: PatternText) -> Mapping[str, object]:
     return {**text_alone(item.text), **words, "pairs": item.pairs, "others": item.others}
 
 
-def _pack(result: PatternAttention) -> Arrays:
-    return {
-        "n_pairs": np.array(result.n_pairs, np.int32),
-        "shares": result.shares.astype(np.float32),
-        "even": result.even.astype(np.float32),
-        "compared": result.compared.astype(np.float32),
-        "others": result.others.astype(np.float32),
-    }
-
-
-def _unpack(arrays: Arrays) -> PatternAttention:
-    return PatternAttention(
-        n_pairs=int(arrays["n_pairs"]),
-        shares=arrays["shares"],
-        even=arrays["even"],
-        compared=arrays["compared"],
-        others=arrays["others"],
-    )
-
-
 WORD_LINKS: Question[PatternText, PatternAttention] = Question(
     name="word links",
     text_of=lambda item: item.text,
     depends_on=_depends_on,
     compute=_compute,
-    pack=_pack,
-    unpack=_unpack,
+    pack=in_single_precision,
+    unpack=lambda arrays: PatternAttention(**{**arrays, "n_pairs": int(arrays["n_pairs"])}),
     kinds=(*ONE_STACK, "encoder"),
     why_not="A pattern is of words of one text, but decoder and cross-attention need two. Choose encoder attention.",
 )
@@ -88,11 +66,7 @@ DISTANCES: Question[Text, SumsByDistance] = Question(
     text_of=text_itself,
     depends_on=text_alone,
     compute=_distances,
-    pack=lambda result: {
-        "sums": result.sums.astype(np.float32),
-        "squares": result.squares.astype(np.float32),
-        "n_pairs": result.n_pairs.astype(np.int32),
-    },
+    pack=in_single_precision,
     unpack=lambda arrays: SumsByDistance(**arrays),
     kinds=(*ONE_STACK, "encoder", "decoder"),
     why_not="Words are compared with others of one text, but cross-attention joins two. Choose encoder attention.",
