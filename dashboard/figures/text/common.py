@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from attention_sieve.core.comparison.words import common_words, word_attention
-from attention_sieve.core.passes.texts import TextAttention, same_tokens
+from attention_sieve.core.passes.texts import TextAttention, queries_text, same_tokens
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import SPECIAL
 from attention_sieve.dashboard.figures.text.sides import Side, sides
@@ -29,13 +29,9 @@ def in_common(
     looked: tuple[TextAttention, TextAttention],
     attention: tuple[Float[np.ndarray, "chosen query_a key_a"], Float[np.ndarray, "chosen query_b key_b"]],
 ) -> InCommon | None:
-    """Attention between common tokens if both tokenise the text alike, else between words; None if neither works.
+    """Attention of the same heads between common tokens if both tokenise the text alike, else between words.
 
-    Words need a whole text that attends to itself.
-
-    Args:
-        looked: the text under each checkpoint.
-        attention: of the same heads under each.
+    Returns: None where neither works: words need a whole text that attends to itself.
     """
     a, b = looked
     if same_tokens(a.text, b.text) and a.window == b.window:
@@ -44,7 +40,7 @@ def in_common(
     is_partial = a.overview is not None or b.overview is not None
     if is_partial or "cross" in (a.text.kind, b.text.kind) or a.text.kind != b.text.kind:
         return None
-    query_text = _query_text(text, a)
+    query_text = queries_text(text, a.text.kind)
     common = common_words(
         word_attention(query_text, a.text.queries, attention[0]),
         word_attention(query_text, b.text.queries, attention[1]),
@@ -55,12 +51,3 @@ def in_common(
     n_whole = len(common.a.words) + common.n_left_out if common.n_left_out else None
     side = Side(tokens=common.a.words, special=special, segments=segments, words=numbers, n_whole=n_whole)
     return InCommon(queries=side, keys=side, a=common.a.attention, b=common.b.attention, is_on_words=True)
-
-
-def _query_text(text: Text, text_attention: TextAttention) -> Text:
-    """The segments of the text that the queries belong to."""
-    if text_attention.text.kind == "self":
-        return text
-    segment = 0 if text_attention.text.kind == "encoder" else 1
-    words = None if text.words is None else (text.words[segment],)
-    return Text((text.segments[segment],), words, parser=text.parser)

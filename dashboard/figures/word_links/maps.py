@@ -26,16 +26,11 @@ class NamedLinks:
     """Heads whose link is beyond chance."""
 
     def words(self, head: Head) -> tuple[str, str]:
-        """The query and the key of a head's link."""
         return self.queries[self.links.queries[head]], self.keys[self.links.keys[head]]
 
 
 def link_map(named: NamedLinks, *, title: str, label: str, outline: str) -> HeadMap:
-    """One number per head: attention from one word to another, in percent.
-
-    Args:
-        named: the links; heads that are beyond chance are outlined.
-    """
+    """Attention from one word to another, in percent; heads that are beyond chance are outlined."""
     links, (n_layers, n_heads) = named.links, named.links.shares.shape
     link_names = [[" → ".join(named.words((layer, head))) for head in range(n_heads)] for layer in range(n_layers)]
     chance = np.broadcast_to(links.chance[:, None], links.shares.shape)

@@ -20,7 +20,7 @@ from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.descriptions.sentences import with_sentences
 from attention_sieve.dashboard.views.layout import halves
 from attention_sieve.dashboard.views.maps import head_selection, show_head_map
-from attention_sieve.dashboard.views.pickers import one_of
+from attention_sieve.dashboard.views.pickers import one_of, toggle
 from attention_sieve.dashboard.views.similarity import wording
 from attention_sieve.dashboard.views.similarity.numbers import MEAN_UNIT, Similar
 
@@ -31,7 +31,7 @@ MOST_ROWS: Final = 20_000
 
 
 def nearest(similar: Similar) -> None:
-    """Distance of every head from the head that was chosen last, as a map and as a table."""
+    """The map and the table of the distances from the head that was chosen last."""
     left, right = halves()
     with left:
         heads = _map(similar)
@@ -76,16 +76,12 @@ def _map(similar: Similar) -> list[tuple[int, int]]:
         low_label="alike",
         details=[(wording.HOW_FAR.lower(), values), (similar.kinds.title, kinds)],
     )
-    return show_head_map(
-        picture,
-        head_selection("similarity map", similar.heads, (name, similar.engine.files.fingerprint, state.n_pushed())),
-        file="distances",
-        facts=similar.facts,
-    )
+    reset = (name, similar.engine.files.fingerprint, state.n_pushed())
+    selection = head_selection("similarity map", similar.heads, reset)
+    return show_head_map(picture, selection, file="distances", facts=similar.facts)
 
 
 def points(similar: Similar) -> None:
-    """Heads as points on a plane, by kind and by layer, and how much of the distances this shows."""
     plane = similar.arranged.plane
     st.markdown(wording.distances_shown(plane.shown))
     outside = outermost(plane)
@@ -102,59 +98,45 @@ def points(similar: Similar) -> None:
 
 
 def tree(similar: Similar) -> None:
-    """All heads as a tree."""
     figure = dendrogram(similar.arranged.tree, similar.kinds, similar.heads, similar.unit)
     chart("tree of heads", figure, similar.facts, wording.NO_FIGURE, selects=True)
 
 
 def layers(similar: Similar) -> None:
-    """Mean distances between layers."""
     st.markdown(wording.LAYERS_NOTE)
     values = layer_distances(similar.arranged.distances)
     names = tuple(f"L{layer}" for layer in range(len(values)))
-    title = "Mean distance between the heads of two layers"
-    figure = distance_matrix(
-        values, MatrixSide("layer", names), MatrixSide("other layer", names), title=title, unit=similar.unit
-    )
+    title, sides = "Mean distance between the heads of two layers", ("layer", "other layer")
+    figure = distance_matrix(values, *(MatrixSide(side, names) for side in sides), title=title, unit=similar.unit)
     chart("distance between layers", figure, similar.facts, wording.NO_FIGURE)
 
 
 def pairs(similar: Similar) -> None:
-    """Distances between the heads of two layers, as a matrix."""
     n_layers, n_heads = similar.arranged.divergences.shape
     usual = similar.heads[-1][0] if similar.heads else 0
     widget_options: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         numbers = list(map(str, range(n_layers)))
         layer_a = int(st.selectbox(wording.LAYER_A, numbers, index=usual, key="similarity layer", **widget_options))
-        layer_b = int(
-            st.selectbox(wording.LAYER_B, numbers, index=usual, key="similarity other layer", **widget_options)
-        )
-        relative = st.toggle(
-            wording.RELATIVE,
-            key="similarity relative",
-            help=wording.RELATIVE_HELP,
-            disabled=layer_a != layer_b,
-            **widget_options,
-        )
-    relative = relative and layer_a == layer_b
-    distances = (
-        similar.arranged.divergences.relative[layer_a] if relative else similar.arranged.distances[layer_a, :, layer_b]
-    )
+        other_key = "similarity other layer"
+        layer_b = int(st.selectbox(wording.LAYER_B, numbers, index=usual, key=other_key, **widget_options))
+        is_apart = layer_a != layer_b
+        relative = toggle(wording.RELATIVE, key="similarity relative", help=wording.RELATIVE_HELP, disabled=is_apart)
+    relative = relative and not is_apart
+    arranged = similar.arranged
+    distances = arranged.divergences.relative[layer_a] if relative else arranged.distances[layer_a, :, layer_b]
     values = np.array(distances, dtype=float)
     if layer_a == layer_b:
         np.fill_diagonal(values, np.nan)  # a head and itself are not a pair
     title = f"{wording.RELATIVE if relative else wording.HOW_FAR}, layer {layer_a} against layer {layer_b}"
     rows, columns = (tuple(head_name(layer, head) for head in range(n_heads)) for layer in (layer_a, layer_b))
     unit = MEAN_UNIT if relative else similar.unit
-    figure = distance_matrix(
-        values, MatrixSide("head", rows), MatrixSide("other head", columns), title=title, unit=unit
-    )
+    sides = MatrixSide("head", rows), MatrixSide("other head", columns)
+    figure = distance_matrix(values, *sides, title=title, unit=unit)
     chart("heads of two layers", figure, similar.facts, wording.MICHEL if relative else wording.NO_FIGURE)
 
 
 def table(similar: Similar) -> None:
-    """Table of the pairs of heads, the closest first; the downloads hold all of them."""
     rows = distance_table(similar.arranged.divergences).sort_values("divergence", ignore_index=True)
     closest = rows.head(MOST_ROWS)
     displayed = pd.DataFrame(

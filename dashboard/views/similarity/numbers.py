@@ -31,8 +31,6 @@ SUM_UNIT: Final = "summed nats"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Arranged:
-    """Distances between heads, and their layouts."""
-
     divergences: HeadDistances
     distances: Distances
     """The distances that are shown."""
@@ -42,8 +40,6 @@ class Arranged:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Similar:
-    """What the views of the page share."""
-
     engine: Engine
     arranged: Arranged
     unit: str
@@ -73,13 +69,12 @@ def arranged(measured: HeadDistances) -> Arranged:
     from attention_sieve.core.similarity.layout import head_plane, head_tree  # which the card of a head does without
 
     distances = measured.sum if how().smoothed else measured.mean
-    return memory().get_or_put(
-        "arranged",
-        measured,
-        lambda: Arranged(
-            divergences=measured, distances=distances, plane=head_plane(distances), tree=head_tree(distances)
-        ),
-    )
+
+    def laid_out() -> Arranged:
+        plane, tree = head_plane(distances), head_tree(distances)
+        return Arranged(divergences=measured, distances=distances, plane=plane, tree=tree)
+
+    return memory().get_or_put("arranged", measured, laid_out)
 
 
 def kept_distances(visit: Visit) -> HeadDistances | None:

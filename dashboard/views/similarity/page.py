@@ -47,7 +47,6 @@ COLOUR_KEY: Final = "similarity colour"
 
 
 def show() -> None:
-    """Draw the page."""
     frame.page("Similar heads", wording.SEE, _similar, NOTES)
 
 

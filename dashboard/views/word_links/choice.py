@@ -52,12 +52,7 @@ def pick_words(attention: TextAttention) -> WordChoice | None:
 
 
 def take_token(attention: TextAttention, side: str, token: int) -> None:
-    """Choose the word of a token, which the reader pinned in the arcs.
-
-    Args:
-        side: FROM or TO.
-        token: its position in the whole text.
-    """
+    """Choose the word of a token, by its position in the whole text, for FROM or TO."""
     name = next((name for name, word in _words_by_name(attention, side).items() if token in word.tokens), None)
     st.session_state[TABS] = wording.TITLE
     _remember(side, name or visible(_side(attention, side)[0].tokens[token]))
@@ -112,14 +107,8 @@ def _pick(label: str, words: dict[str, TextWord], side: str) -> str | None:
         st.session_state[_missing(side)], st.session_state[side] = name, wording.ANY
     elif (missing := st.session_state.get(_missing(side))) in words:
         _remember(side, missing)
-    picked = st.selectbox(
-        label,
-        [wording.ANY, *words],
-        key=side,
-        persist_state="session",
-        on_change=_forget_missing,
-        args=(side,),
-    )
+    options = [wording.ANY, *words]
+    picked = st.selectbox(label, options, key=side, persist_state="session", on_change=_forget_missing, args=(side,))
     if picked == wording.ANY:
         st.query_params.pop(side, None)
         return None

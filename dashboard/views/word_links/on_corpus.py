@@ -62,20 +62,12 @@ def _answer(visit: Visit, words: WordChoice | None, heads: list[Head]) -> None:
         **WORD_LINK_ANALYSIS.facts(found.finding, settings),
         **command("word-links", visit.choice, visit.engine, visit.texts, *_options(settings), too_long=policy()),
     }
-    show_head_map(
-        pattern_map(
-            links,
-            settings.alpha,
-            title=f"% of attention {title}",
-            label=f"Links {title} in {name}",
-            beats=wording.BEATS,
-        ),
-        head_selection(
-            "pattern map", heads, (visit.engine.files.fingerprint, links.shares.shape, tuple(heads)), state.push_heads
-        ),
-        file="map of links over the corpus",
-        facts={**facts, "texts": str(links.n_texts)},
-    )
+    label = f"Links {title} in {name}"
+    picture = pattern_map(links, settings.alpha, title=f"% of attention {title}", label=label, beats=wording.BEATS)
+    reset = (visit.engine.files.fingerprint, links.shares.shape, tuple(heads))
+    selection = head_selection("pattern map", heads, reset, state.push_heads)
+    file = "map of links over the corpus"
+    show_head_map(picture, selection, file=file, facts={**facts, "texts": str(links.n_texts)})
     st.caption(f"{wording.OVER_NOTE} {documents_note(links.n_documents)}")
     table = word_link_table(found.finding).sort_values("share", ascending=False, kind="stable", ignore_index=True)
     table_downloads("links over the corpus", with_sentences(table, kept_sentences(visit)), facts)
@@ -118,8 +110,5 @@ def _options(settings: WordLinkSettings) -> list[str]:
     pattern = settings.pattern
     named = {"from": pattern.query, "to": pattern.key, "relation": pattern.relation}
     of_pattern = [f"--{name}={value}" for name, value in named.items() if value]
-    return [
-        *of_pattern,
-        *([] if pattern.from_dependent else ["--from-head"]),
-        *given_options(settings, WORD_LINK_ANALYSIS.settings),
-    ]
+    from_head = [] if pattern.from_dependent else ["--from-head"]
+    return [*of_pattern, *from_head, *given_options(settings, WORD_LINK_ANALYSIS.settings)]

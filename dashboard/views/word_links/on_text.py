@@ -69,7 +69,6 @@ def _ranking(visit: Visit, named: NamedLinks) -> None:
 
 
 def _all_heads(visit: Visit, screen: OnScreen, named: NamedLinks, heads: list[Head]) -> None:
-    """Draw the map of the links of all heads, with downloads."""
     engine = visit.engine
     query, key = (of_side[0] if len(of_side) == 1 else wording.ANY for of_side in (named.queries, named.keys))
     criterion = visit.choice.criterion
@@ -82,11 +81,8 @@ def _all_heads(visit: Visit, screen: OnScreen, named: NamedLinks, heads: list[He
     title = wording.map_title(query, key)
     label = f"Word links in {plain(engine.files.name)}: {title}"
     reset = (engine.files.fingerprint, named.beats.shape, tuple(heads))
-    show_head_map(
-        link_map(named, title=title, label=label, outline=wording.BEATS_CHANCE),
-        head_selection("word link map", heads, reset, state.push_heads),
-        file="map of word links",
-        facts=facts,
-    )
+    picture = link_map(named, title=title, label=label, outline=wording.BEATS_CHANCE)
+    selection = head_selection("word link map", heads, reset, state.push_heads)
+    show_head_map(picture, selection, file="map of word links", facts=facts)
     table = with_sentences(link_table(named), kept_sentences(visit))
     table_downloads("word links", table, facts)

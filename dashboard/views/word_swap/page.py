@@ -39,7 +39,6 @@ from attention_sieve.dashboard.views.word_swap.choice import SWAP, examples, not
 
 
 def show(promise: str) -> None:
-    """Draw the page, with the promise of the page Inspect."""
     frame.page(
         shared_wording.TITLE,
         wording.SEE,
@@ -73,10 +72,7 @@ def _word_swap() -> None:
 
 
 def _sentences() -> tuple[Text, Text]:
-    """Both sentences, from their fields.
-
-    Raises: AnalysisError for a text that cannot be read.
-    """
+    """Both sentences, from their fields; raises AnalysisError for a text that cannot be read."""
     left, right = st.columns(2)
     with left:
         first = controls.typed_texts(wording.FIRST, "text", EXAMPLE_TYPED, height="content", help=wording.ONE_SENTENCE)
@@ -126,7 +122,6 @@ def _pictures(visit: Visit, texts: tuple[Text, Text], swap: WordSwap, heads: lis
 
 
 def _map(visit: Visit, texts: tuple[Text, Text], swap: WordSwap, heads: list[Head]) -> None:
-    """How much of its attention each head moves."""
     facts = provenance.text_facts(visit.choice, visit.engine, texts[0])
     facts |= {"changed text": texts[1].segments[0], **command("maps", visit.choice, visit.engine, texts)}
     picture = HeadMap(

@@ -1,7 +1,7 @@
 """The button that lets a decoder write on, and the writing."""
 
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -47,7 +47,6 @@ USUAL: Final = WritingSettings()
 
 
 def write_button() -> None:
-    """Draw the button and its settings, for a checkpoint that writes the next token."""
     if not _can_write():
         return
     st.button(
@@ -60,37 +59,11 @@ def write_button() -> None:
     )
     toggle(wording.CHAT, key=CHAT, help=wording.CHAT_HELP)
     with st.popover(wording.HOW, icon=":material/tune:", key="how it writes"):
-        st.number_input(
-            wording.TOKENS,
-            1,
-            MOST_PER_CLICK,
-            USUAL.tokens,
-            key=TOKENS,
-            bind="query-params",
-            persist_state="session",
-        )
-        st.number_input(
-            wording.TEMPERATURE,
-            0.0,
-            HOTTEST,
-            USUAL.temperature,
-            0.1,
-            format="%.1f",
-            key=TEMPERATURE,
-            help=wording.TEMPERATURE_HELP,
-            bind="query-params",
-            persist_state="session",
-        )
-        st.number_input(
-            wording.SEED,
-            0,
-            LARGEST_SEED,
-            USUAL.seed,
-            key=SEED,
-            help=wording.SEED_HELP,
-            bind="query-params",
-            persist_state="session",
-        )
+        kept: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
+        st.number_input(wording.TOKENS, 1, MOST_PER_CLICK, USUAL.tokens, key=TOKENS, **kept)
+        steps = {"step": 0.1, "format": "%.1f", "help": wording.TEMPERATURE_HELP, **kept}
+        st.number_input(wording.TEMPERATURE, 0.0, HOTTEST, USUAL.temperature, key=TEMPERATURE, **steps)
+        st.number_input(wording.SEED, 0, LARGEST_SEED, USUAL.seed, key=SEED, help=wording.SEED_HELP, **kept)
 
 
 def _can_write() -> bool:
@@ -98,15 +71,11 @@ def _can_write() -> bool:
 
 
 def is_chat() -> bool:
-    """Whether the typed lines are turns of a chat."""
     return _can_write() and bool(st.session_state.get(CHAT))
 
 
 def chat_of(visit: Visit, typed: str) -> Text:
-    """The typed turns as the checkpoint reads them.
-
-    Raises: AnalysisError.
-    """
+    """The typed turns as the checkpoint reads them; raises AnalysisError."""
     with waiting(_loading(visit)) as report:
         return visit.inference.on_screen(visit.engine, chat, Text((typed,)), typed, report=report)
 
@@ -118,14 +87,7 @@ def _loading(visit: Visit) -> str:
 
 
 def text_so_far(visit: Visit, prompt: Text, slot: DeltaGenerator) -> "Continuation | None":
-    """The text with what was written after it, for which the reader may have asked just now.
-
-    Args:
-        prompt: the text that the reader has typed.
-        slot: in which the text grows, and what goes wrong is said.
-
-    Returns: None where nothing is written.
-    """
+    """The typed text with what was written after it, or None; if the reader has just asked, it grows in the slot."""
     now = written(visit, prompt)
     if (wish := st.session_state.pop(WISH, None)) is not None:
         try:
@@ -145,10 +107,7 @@ def text_so_far(visit: Visit, prompt: Text, slot: DeltaGenerator) -> "Continuati
 
 
 def continuation_of(visit: Visit, prompt: Text, ids: tuple[int, ...]) -> "Continuation":
-    """The text with these tokens after it.
-
-    Raises: AnalysisError for ids that are not in the vocabulary.
-    """
+    """The text with these tokens after it; raises AnalysisError for ids that are not in the vocabulary."""
     with waiting() as report:
         return visit.inference.on_screen(visit.engine, continued, prompt, visit.settings, ids, report=report)
 

@@ -25,8 +25,6 @@ _IDS: Final = re.compile("[0-9]{1,9}(,[0-9]{1,9})*")
 
 @dataclass(frozen=True)
 class Written:
-    """Tokens that a checkpoint has written."""
-
     ids: tuple[int, ...]
     off: tuple[Head, ...] | None = None
     """Heads that were off when the last of them was written; None where the link gives the tokens."""
@@ -61,7 +59,6 @@ def put(visit: Visit, prompt: Text, now: Written | None) -> None:
 
 
 def remember(visit: Visit, prompt: Text, before: Written | None) -> None:
-    """Keep what stood after a text."""
     st.session_state.setdefault(BEFORE, {})[_key(visit, prompt)] = before
 
 

@@ -78,14 +78,8 @@ def _buttons(visit: Visit, prompt: Text, continuation: "Continuation", now: Writ
         (wording.EARLIER, "chevron_left", -1 if step is None else step - 1),
         (wording.LATER, "chevron_right", 0 if step is None else step + 1),
     ):
-        st.button(
-            label,
-            key=label,
-            icon=f":material/{icon}:",
-            disabled=not 0 <= to < n_tokens,
-            on_click=go,
-            args=(first + to,),
-        )
+        is_out = not 0 <= to < n_tokens
+        st.button(label, key=label, icon=f":material/{icon}:", disabled=is_out, on_click=go, args=(first + to,))
     st.button(
         wording.CUT,
         key="cut written",

@@ -12,8 +12,16 @@ from attention_sieve.dashboard.figures.appearance import LESS, MORE
 from attention_sieve.dashboard.figures.heads import CHOICE
 from attention_sieve.dashboard.figures.similarity.dendrogram import MIXED
 from attention_sieve.dashboard.figures.similarity.head_kinds import BEHAVIOUR_LOOKS, NO_KIND, HeadKinds, role_looks
-from attention_sieve.dashboard.figures.similarity.names import MARK, NAME, line_ends, name_places
-from attention_sieve.dashboard.figures.similarity.plane import FURTHER, heads_by_kind, heads_by_layer, outermost
+from attention_sieve.dashboard.figures.similarity.plane import (
+    FURTHER,
+    MARK,
+    NAME,
+    heads_by_kind,
+    heads_by_layer,
+    line_ends,
+    name_places,
+    outermost,
+)
 
 
 def test_every_head_is_a_point_where_the_plane_has_it_and_of_its_kind():
