@@ -15,7 +15,7 @@ import jaxtyping
 import pytest
 from call_checks import follow_axes_of_arrays_only
 from kept_loads import load_bundled_once
-from small_checkpoints import TOKENIZERS, config, save
+from small_checkpoints import save, save_with_head
 
 # A slow machine is no failure. Each run tries other examples, 15 of each property; HYPOTHESIS_PROFILE=long tries 250.
 hypothesis.settings.register_profile("usual", deadline=None, max_examples=15)
@@ -81,27 +81,13 @@ def folders(tmp_path_factory):
 @pytest.fixture(scope="session")
 def guessing(tmp_path_factory):
     """Folder of a small random checkpoint that guesses masked tokens, so that most analyses make sense for it."""
-    import torch
-    import transformers
-
-    folder, tokenizer = tmp_path_factory.mktemp("guessing"), TOKENIZERS["bert"]()
-    torch.manual_seed(4)
-    transformers.AutoModelForMaskedLM.from_config(config("bert", len(tokenizer))).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+    return save_with_head("bert", tmp_path_factory.mktemp("guessing"), "MaskedLM", seed=4)
 
 
 @pytest.fixture(scope="session")
 def writing(tmp_path_factory):
     """Folder of a small random checkpoint that writes the next token."""
-    import torch
-    import transformers
-
-    folder, tokenizer = tmp_path_factory.mktemp("writing"), TOKENIZERS["llama"]()
-    torch.manual_seed(4)
-    transformers.AutoModelForCausalLM.from_config(config("llama", len(tokenizer))).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+    return save_with_head("llama", tmp_path_factory.mktemp("writing"), "CausalLM", seed=4)
 
 
 @pytest.fixture

@@ -81,26 +81,24 @@ def offset_shares(texts: Sequence[TextSurface]) -> Float[np.ndarray, "offset lay
     return np.where(counts.any(axis=0), ratio(counts, np.broadcast_to(possible[:, None, None], counts.shape)), np.nan)
 
 
-def positional(texts: Sequence[TextSurface], threshold: float = POSITIONAL_SHARE) -> PositionalHeads:
-    """Heads whose most attended key is at one offset for at least a threshold share of the tokens.
+def positional(texts: Sequence[TextSurface]) -> PositionalHeads:
+    """Heads whose most attended key is at one offset for at least POSITIONAL_SHARE of the tokens.
 
     The offset must exist for more than half of the tokens, so that no head is positional because of the ends of texts.
     Source: Voita et al. 2019, section 5.1.
     """
-    return positional_of_counts(*_pooled_counts(texts), threshold)
+    return positional_of_counts(*_pooled_counts(texts))
 
 
 def positional_of_counts(
-    counts: Int[np.ndarray, "offset layer head"],
-    possible: Int[np.ndarray, " offset"],
-    threshold: float = POSITIONAL_SHARE,
+    counts: Int[np.ndarray, "offset layer head"], possible: Int[np.ndarray, " offset"]
 ) -> PositionalHeads:
     """Positional heads, as `positional`, from the sums of `offset_counts` over texts."""
     counts_at_offsets, possible_at_offsets = counts[:-1], possible[:-1]
     offset = counts_at_offsets.argmax(axis=0)
     n_tokens = possible_at_offsets[RADIUS]  # every token has a key at offset 0
     share = np.where(counts.any(axis=0), ratio(counts_at_offsets.max(axis=0), possible_at_offsets[offset]), np.nan)
-    holds = (share >= threshold) & (2 * possible_at_offsets[offset] > n_tokens)
+    holds = (share >= POSITIONAL_SHARE) & (2 * possible_at_offsets[offset] > n_tokens)
     return PositionalHeads(holds=holds, offset=offset - RADIUS, share=share)
 
 
@@ -128,21 +126,18 @@ def offset_counts(text: TextSurface) -> tuple[Int[np.ndarray, "offset layer head
     return counts, np.array([*possible, len(tokens)])
 
 
-def rare_shares(
-    texts: Sequence[TextSurface], ranks: Sequence[Int[np.ndarray, "_"]], frequent: int = FREQUENT
-) -> RareShares:
+def rare_shares(texts: Sequence[TextSurface], ranks: Sequence[Int[np.ndarray, "_"]]) -> RareShares:
     """How often each head attends most to a text's rarest words.
 
     Args:
-        texts: of one checkpoint.
+        texts: only those with a word of a higher rank than FREQUENT count.
         ranks: of the word that each key of each text is part of, 1 for the most frequent; 0 for a key of no word.
-        frequent: only texts with a word of a higher rank count.
 
     Source: Voita et al. 2019, section 5.3. They do not state whether they use the most attended key of every token or
         of the whole text; both are computed. Equally rare words count as one, and so do the pieces of a word.
     """
-    by_text = [rare_values(text, text_ranks, frequent) for text, text_ranks in zip(texts, ranks, strict=True)]
-    chances = np.array([chance for text_ranks in ranks if not np.isnan(chance := rare_chance(text_ranks, frequent))])
+    by_text = [rare_values(text, text_ranks) for text, text_ranks in zip(texts, ranks, strict=True)]
+    chances = np.array([chance for text_ranks in ranks if not np.isnan(chance := rare_chance(text_ranks))])
     rarest, two_rarest, column = (moments(np.stack([values[name] for values in by_text]))[1] for name in RARE)
     return RareShares(
         rarest=rarest,
@@ -153,11 +148,9 @@ def rare_shares(
     )
 
 
-def rare_values(
-    text: TextSurface, ranks: Int[np.ndarray, " key"], frequent: int = FREQUENT
-) -> dict[str, Float[np.ndarray, "layer head"]]:
+def rare_values(text: TextSurface, ranks: Int[np.ndarray, " key"]) -> dict[str, Float[np.ndarray, "layer head"]]:
     """Statistics in RARE of one text; NaN for a text without a rare word."""
-    if ranks.max() <= frequent:
+    if ranks.max() <= FREQUENT:
         return dict.fromkeys(RARE, np.full(text.top_column.shape, np.nan))
     is_rarest = ranks == ranks.max()
     tops = text.top_key[..., text.top_key[0, 0] >= 0]
@@ -165,9 +158,9 @@ def rare_values(
     return {name: np.where(np.isnan(text.confidence), np.nan, share) for name, share in zip(RARE, shares)}
 
 
-def rare_chance(ranks: Int[np.ndarray, " key"], frequent: int = FREQUENT) -> float:
+def rare_chance(ranks: Int[np.ndarray, " key"]) -> float:
     """Share of the words of a text that are among its two rarest; NaN for a text without a rare word."""
-    if ranks.max() <= frequent:
+    if ranks.max() <= FREQUENT:
         return float("nan")
     return float(_two_rarest(ranks).sum() / (ranks > 0).sum())
 

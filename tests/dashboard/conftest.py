@@ -65,9 +65,7 @@ def app(store, monkeypatch):
 @pytest.fixture(scope="session")
 def small(tmp_path_factory):
     """small(family, head, **changed) -> folder of a small random checkpoint, made once; `head` as in AutoModelFor..."""
-    import torch
-    import transformers
-    from small_checkpoints import TOKENIZERS, config
+    from small_checkpoints import save_with_head
 
     made = {}
 
@@ -75,12 +73,7 @@ def small(tmp_path_factory):
         key = (family, head, repr(changed))
         if key not in made:
             folder = tmp_path_factory.mktemp("checkpoint") / f"{family}{head}"
-            tokenizer = TOKENIZERS[family]()
-            torch.manual_seed(0)
-            kind = getattr(transformers, f"AutoModelFor{head}" if head else "AutoModel")
-            kind.from_config(config(family, len(tokenizer), **changed)).save_pretrained(folder)
-            tokenizer.save_pretrained(folder)
-            made[key] = str(folder)
+            made[key] = str(save_with_head(family, folder, head, seed=0, **changed))
         return made[key]
 
     return of

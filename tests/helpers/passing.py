@@ -3,7 +3,9 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+import torch
 
+from attention_sieve.core.attention.observers import Tile
 from attention_sieve.core.attention.settings import PassSettings, Window
 from attention_sieve.core.passes.batches import BATCH_TOKENS, model_inputs, plan_batches
 from attention_sieve.core.passes.question import answer
@@ -28,6 +30,21 @@ class Recorder:
     def observe(self, tile):
         kept = {name: getattr(tile, name) for name in self.KEPT}
         self.tiles.append(replace(tile, **{name: None if x is None else x.clone() for name, x in kept.items()}))
+
+
+def whole_tile(attention, observer, layer=0):
+    """A hand-made map [head query key] as the only tile of a layer of one text."""
+    probabilities = torch.tensor(attention)[None]
+    return Tile(
+        layer=layer,
+        texts=slice(0, 1),
+        queries=slice(0, probabilities.shape[2]),
+        probabilities=probabilities,
+        row_sums=None,
+        indicator_sums=probabilities @ observer.indicators[:, None],
+        entropy=torch.special.entr(probabilities).sum(-1),
+        outputs=None,
+    )
 
 
 def of_source(source, pairs=()):

@@ -340,5 +340,19 @@ def save(family, folder: Path, *, dtype="float32", seed=1, **changed) -> Path:
     return folder
 
 
+def save_with_head(family, folder, head="", *, seed=3, dtype="float32", **changed):
+    """A small random checkpoint with a head, as in AutoModelFor..., or with none, and its tokenizer."""
+    import torch
+    import transformers
+
+    tokenizer = TOKENIZERS[family]()
+    torch.manual_seed(seed)
+    kind = getattr(transformers, f"AutoModelFor{head}" if head else "AutoModel")
+    model = kind.from_config(config(family, len(tokenizer), **changed))
+    model.to(getattr(torch, dtype)).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
 def edit_json(path: Path, **changed) -> None:
     path.write_text(json.dumps(json.loads(path.read_text()) | changed))

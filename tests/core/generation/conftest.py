@@ -1,7 +1,5 @@
 import pytest
-import torch
-import transformers
-from small_checkpoints import TOKENIZERS, config
+from small_checkpoints import save_with_head
 
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 
@@ -17,15 +15,9 @@ def decoder(tmp_path_factory):
     def of(family, **changed):
         key = (family, repr(changed))
         if key not in made:
-            folder, tokenizer = tmp_path_factory.mktemp(family), TOKENIZERS[family]()
-            torch.manual_seed(3)
             # No token ends a text, so that all texts have the same length.
-            sizes = {"eos_token_id": None} | changed
-            model = transformers.AutoModelForCausalLM.from_config(config(family, len(tokenizer), **sizes))
-            dtype = DTYPES.get(family, "float64")
-            model.to(getattr(torch, dtype)).save_pretrained(folder)
-            tokenizer.eos_token = None
-            tokenizer.save_pretrained(folder)
+            sizes, dtype = {"eos_token_id": None} | changed, DTYPES.get(family, "float64")
+            folder = save_with_head(family, tmp_path_factory.mktemp(family), "CausalLM", dtype=dtype, **sizes)
             made[key] = load_checkpoint(find_checkpoint(str(folder)), device="cpu", dtype=dtype)
         return made[key]
 

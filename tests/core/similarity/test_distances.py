@@ -11,7 +11,6 @@ from scipy.spatial.distance import pdist, squareform
 from sklearn.manifold import MDS
 
 from attention_sieve.core.similarity.distances import (
-    HeadDistances,
     TextDistances,
     closest_pair,
     head_distances,
@@ -98,7 +97,7 @@ def test_a_plane_restores_what_lies_in_a_plane():
     assert found.stress < 1e-4
 
 
-def test_the_plane_is_as_good_as_the_papers_five_random_starts():
+def test_the_plane_is_as_good_as_the_papers_five_random_starts_and_says_what_it_shows():
     square = squareform(pdist(points(30, axes=6))) ** 1.5
     found = head_plane(square.reshape(5, 6, 5, 6))
     paper = MDS(
@@ -108,14 +107,8 @@ def test_the_plane_is_as_good_as_the_papers_five_random_starts():
     shown = squareform(pdist(found.places.reshape(30, 2)))
     assert found.stress == pytest.approx(np.sqrt(((shown - square) ** 2).sum() / (shown**2).sum()), rel=1e-3)
     assert 0.05 < found.stress < 1.05 * paper.stress_
+    assert found.shown == pytest.approx(1 - ((shown - square) ** 2).sum() / (square**2).sum(), rel=1e-3)
     np.testing.assert_array_equal(head_plane(square.reshape(5, 6, 5, 6)).places, found.places)
-
-
-def test_what_is_shown_is_the_share_of_the_squared_distances():
-    square = squareform(pdist(points(30, axes=6))) ** 1.5
-    found = head_plane(square.reshape(5, 6, 5, 6))
-    drawn = squareform(pdist(found.places.reshape(30, 2)))
-    assert found.shown == pytest.approx(1 - ((drawn - square) ** 2).sum() / (square**2).sum(), rel=1e-3)
 
 
 @pytest.mark.parametrize(("n_layers", "n_heads"), [(1, 1), (2, 1), (1, 2)])
@@ -189,9 +182,3 @@ def test_a_tree_falls_into_groups_that_are_closer_than_half_the_mean_distance():
     tree = head_tree(distances.reshape(2, 3, 2, 3))
     assert tree.cut == pytest.approx(squareform(distances).mean() / 2)
     assert groups(tree) == [((0, 0), (0, 2), (1, 2)), ((0, 1), (1, 0)), ((1, 1),)]
-
-
-def test_results_hold_their_shape():
-    found = of_square(np.zeros((6, 6)))
-    assert isinstance(found, HeadDistances)
-    assert found.mean.shape == (N_LAYERS, N_HEADS, N_LAYERS, N_HEADS)

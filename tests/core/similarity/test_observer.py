@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import torch
+from eager_words import eager
 from hypothesis import given
 from hypothesis import strategies as st
-from naive import eager_maps
 from passing import SELF, prepare
 from scipy.spatial.distance import jensenshannon, squareform
 from scipy.stats import entropy
@@ -15,8 +15,6 @@ from transformers import AutoModel
 import attention_sieve.core.similarity.observer
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
-from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.passes.batches import model_inputs
 from attention_sieve.core.similarity.distances import MAP_ENTRIES, MOST, DistanceSettings, sampled_queries
 from attention_sieve.core.similarity.observer import divergences, text_distances
 from attention_sieve.core.texts.text import Text
@@ -39,20 +37,6 @@ def found(checkpoint, texts=TEXTS, settings=SELF, **how):
     batches = list(text_distances(checkpoint, prepared(checkpoint, texts, settings), settings, DistanceSettings(**how)))
     by_place = dict(one for batch in batches for one in batch)
     return [by_place[place] for place in range(len(texts))]
-
-
-def eager(checkpoint, text, settings=SELF):
-    """Attention [layer head query key] of one text, rows that sum to 1."""
-    # PyTorch has no grouped product of float64 matrices for the experts of gpt_oss.
-    dtype = torch.float32 if checkpoint.files.model_type == "gpt_oss" else torch.float64
-    model = AutoModel.from_pretrained(checkpoint.files.folder, attn_implementation="eager", dtype=dtype).eval()
-    inputs = model_inputs(checkpoint, [text])
-    if settings.kind == "encoder":
-        maps = eager_maps(model.get_encoder(), inputs)[1]["self"]
-    else:
-        maps = eager_maps(model, inputs)[1][settings.kind]
-    maps = maps[:, 0].double().numpy()
-    return maps / maps.sum(-1, keepdims=True)
 
 
 def scipys(maps):
@@ -106,19 +90,11 @@ def test_small_tiles_and_small_groups_of_pairs_give_the_same(family, entries, lo
         np.testing.assert_allclose(one.relative, other.relative, rtol=5e-6, atol=1e-6)
 
 
-def test_texts_of_one_batch_do_not_touch_each_other(loaded):
-    together = found(loaded("bert"))
-    for text, one in zip(TEXTS, together, strict=True):
-        (alone,) = found(loaded("bert"), [text])
-        np.testing.assert_allclose(one.pairs, alone.pairs, atol=1e-6)
-        np.testing.assert_allclose(one.relative, alone.relative, rtol=5e-6, atol=1e-6)
-
-
 @pytest.mark.parametrize("family", ["bert", "gpt2", "llama"])
 def test_divergences_within_a_layer_equal_scipys_relative_entropy(family, loaded):
     checkpoint = loaded(family)
     for one, text in zip(found(checkpoint), prepared(checkpoint), strict=True):
-        maps = eager(checkpoint, text)
+        maps = eager(checkpoint, text, SELF)
         of_layers = [[[entropy(a, b, axis=-1).mean() for b in of_layer] for a in of_layer] for of_layer in maps]
         np.testing.assert_allclose(one.relative, of_layers, rtol=5e-6, atol=1e-6)
         assert np.abs(one.relative - one.relative.swapaxes(1, 2)).max() > 1e-3
@@ -127,7 +103,7 @@ def test_divergences_within_a_layer_equal_scipys_relative_entropy(family, loaded
 def test_smoothed_rows_are_the_authors(loaded):
     checkpoint = loaded("bert")
     for one, text in zip(found(checkpoint, smoothed=True), prepared(checkpoint), strict=True):
-        maps = eager(checkpoint, text)
+        maps = eager(checkpoint, text, SELF)
         np.testing.assert_allclose(one.pairs, scipys(0.999 * maps + 0.001 / maps.shape[-1]), atol=1e-6)
         assert np.abs(one.pairs - scipys(maps)).max() > 1e-5
 
@@ -139,7 +115,7 @@ def test_a_long_text_is_looked_at_in_a_sample_of_its_rows(loaded):
     assert len(set(queries)) == 4
     assert queries.max() < len(text.queries.ids)
     one = found(checkpoint, rows=4)[0]
-    np.testing.assert_allclose(one.pairs, scipys(eager(checkpoint, text)[:, :, queries]), atol=1e-6)
+    np.testing.assert_allclose(one.pairs, scipys(eager(checkpoint, text, SELF)[:, :, queries]), atol=1e-6)
     assert one.n_queries == len(text.queries.ids)
 
 
@@ -181,11 +157,6 @@ def test_heads_of_layers_after_a_head_that_is_off_are_others(loaded):
     first = squareform(np.abs(on.pairs - off.pairs)).reshape(N_LAYERS, N_HEADS, N_LAYERS, N_HEADS)
     assert first[0, :, 0].max() == 0
     assert first[1, :, 0].max() > 1e-5
-
-
-def test_less_than_one_row_is_refused():
-    with pytest.raises(AnalysisError, match="The number of rows is 0"):
-        DistanceSettings(rows=0)
 
 
 def compared(*maps):

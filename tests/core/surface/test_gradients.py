@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 import torch
-import transformers
 from passing import SELF
-from small_checkpoints import TOKENIZERS, config
+from small_checkpoints import save_with_head
 
 import attention_sieve.core.surface.gradients
 from attention_sieve.core.attention.settings import PassSettings
@@ -15,7 +14,6 @@ from attention_sieve.core.passes.metric import masked_tokens
 from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.surface.gradients import attention_gradients, check_gradients
 from attention_sieve.core.surface.per_text import KEY_KINDS
-from attention_sieve.core.surface.statistics import gradient_statistics
 from attention_sieve.core.texts.text import Text
 
 TEXTS = (
@@ -32,11 +30,7 @@ def guessing(tmp_path_factory):
 
     def checkpoint(family):
         if family not in made:
-            folder, tokenizer = tmp_path_factory.mktemp(family), TOKENIZERS[family]()
-            torch.manual_seed(3)
-            model = transformers.AutoModelForMaskedLM.from_config(config(family, len(tokenizer)))
-            model.double().save_pretrained(folder)
-            tokenizer.save_pretrained(folder)
+            folder = save_with_head(family, tmp_path_factory.mktemp(family), "MaskedLM", dtype="float64")
             made[family] = load_checkpoint(find_checkpoint(str(folder)), device="cpu", dtype="float64")
         return made[family]
 
@@ -179,15 +173,6 @@ def test_a_text_is_masked_alike_wherever_it_stands_and_otherwise_under_another_s
     assert len(masked_tokens(prepare(checkpoint, Text(("it",)), SELF).source)) == 1
     one, two = (found_of(checkpoint, [prepare(checkpoint, TEXTS[0], SELF)], seed=seed) for seed in (0, 1))
     assert not np.allclose(one[0].importance, two[0].importance, equal_nan=True)
-
-
-def test_statistics_are_means_over_the_texts_that_have_such_keys(guessing):
-    checkpoint = guessing("bert")
-    found = found_of(checkpoint, [prepare(checkpoint, text, SELF) for text in TEXTS])
-    statistics = gradient_statistics(found)
-    assert statistics.names == KEY_KINDS
-    assert statistics.n_texts.tolist() == [3, 3, 2, 3]
-    np.testing.assert_allclose(statistics.mean, np.nanmean([text.importance for text in found], axis=0))
 
 
 def test_only_a_head_that_guesses_masked_tokens_has_such_a_loss(loaded):

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 from naive import eager_maps
-from passing import SELF, Recorder, of_source
+from passing import SELF, Recorder, of_source, whole_tile
 
 from attention_sieve.core.attention.observed import observe
-from attention_sieve.core.attention.observers import Pass, Tile
+from attention_sieve.core.attention.observers import Pass
 from attention_sieve.core.attention.settings import PassSettings, Reach
 from attention_sieve.core.checkpoints.checkpoint import AttentionLayers
 from attention_sieve.core.passes.batches import collect, model_inputs
@@ -186,20 +186,6 @@ def test_as_in_code_equals_the_formulas_of_the_code(family, loaded):
     assert len(separators) > 1, "texts with two separators, and with another number"
 
 
-def test_entropy_as_in_code_is_that_of_rows_that_are_smoothed(loaded):
-    checkpoint = loaded("bert", "float64")
-    text = prepare(checkpoint, TEXTS[0], SELF)
-    observer = SurfaceObserver(checkpoint, [text], RowSettings(as_in_code=True))
-    assert not observer.wants_entropy
-    n = text.n_tokens
-    previous = np.broadcast_to(np.eye(n, k=-1) + np.eye(1, n).T @ np.eye(1, n), (3, n, n))
-    observer.observe(tile_of(previous.copy(), observer))
-    (found,) = observer.results()
-    one, other = 0.9999 + 0.0001 / n, 0.0001 / n
-    np.testing.assert_allclose(found.entropy[0], -one * math.log(one) - (n - 1) * other * math.log(other))
-    np.testing.assert_allclose(found.shares[SHARES.index("previous"), 0], (n - 1) / n)
-
-
 @pytest.mark.usefixtures("tiles")
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
 @pytest.mark.parametrize("family", ["bart", "t5"])
@@ -227,15 +213,6 @@ def test_a_text_that_is_cut_has_the_statistics_of_what_is_left(loaded):
     check(found, naive(eager_of(eager_model(checkpoint), checkpoint, text), checkpoint.tokenizer, text))
 
 
-def test_the_kinds_of_keys_are_a_partition(loaded):
-    checkpoint = loaded("bert", "float64")
-    prepared = [prepare(checkpoint, text, SELF) for text in TEXTS]
-    for found in found_of(checkpoint, prepared):
-        parts = np.nansum([found.shares[SHARES.index(kind)] for kind in KEY_KINDS], axis=0)
-        np.testing.assert_allclose(parts, 1, atol=1e-12)
-    assert np.isnan(found.shares[SHARES.index("punctuation")]).all(), "the last text has none"
-
-
 @pytest.mark.parametrize("as_in_code", [False, True])
 @pytest.mark.parametrize("family", ["bert", "gpt2"])
 def test_the_means_over_a_corpus_are_a_partition_too(family, as_in_code, loaded):
@@ -255,22 +232,6 @@ def test_the_means_over_a_corpus_are_a_partition_too(family, as_in_code, loaded)
 
 WORDS = "The committee, who met in Vienna last week, decided that levels rise. Nobody expected the unbelievable storm."
 LONG = tuple(Text((" ".join((WORDS.split() * 10)[:n_words]),)) for n_words in (3, 40, 140))
-
-
-def test_float32_is_right_to_a_few_millionths_on_its_own_maps(bundled):
-    prepared = [prepare(bundled, text, SELF) for text in LONG]
-    assert max(text.n_tokens for text in prepared) > 150
-    found, tolerances = found_of(bundled, prepared), {"distance": 1e-9}
-    for text, of_text in zip(prepared, found, strict=True):
-        own = Recorder()
-        observe(bundled.model, model_inputs(bundled, [text]), Pass(observers=[own]))
-        n_layers = bundled.attentions["self"].n_layers
-        blocks = [[tile for tile in own.tiles if tile.layer == layer] for layer in range(n_layers)]
-        rows = [sorted(of_layer, key=lambda tile: tile.queries.start) for of_layer in blocks]
-        maps = torch.stack([torch.cat([tile.probabilities[0] for tile in of_layer], 1) for of_layer in rows])
-        expected = naive(maps.double().numpy(), bundled.tokenizer, text)
-        for name, value in expected.items():
-            check(of_text, {name: value}, tolerances.get(name, 3e-6))
 
 
 def test_float32_is_near_the_eager_maps_of_the_bundled_checkpoint(bundled):
@@ -342,21 +303,6 @@ def test_a_causal_window_too(loaded):
     assert np.isnan(cls_uniform).all()
 
 
-def tile_of(attention, observer, row_sums=None):
-    """A hand-made map as the only tile of its layer."""
-    probabilities = torch.tensor(attention)[None]
-    return Tile(
-        layer=0,
-        texts=slice(0, 1),
-        queries=slice(0, probabilities.shape[2]),
-        probabilities=probabilities,
-        row_sums=row_sums,
-        indicator_sums=probabilities @ observer.indicators[:, None],
-        entropy=torch.special.entr(probabilities).sum(-1),
-        outputs=None,
-    )
-
-
 def uniform_map(n_heads, n_tokens):
     return np.full((n_heads, n_tokens, n_tokens), 1 / n_tokens)
 
@@ -365,7 +311,7 @@ def test_entropy_of_uniform_attention_is_ln_n(loaded):
     checkpoint = loaded("bert", "float64")
     text = prepare(checkpoint, TEXTS[0], SELF)
     observer = SurfaceObserver(checkpoint, [text])
-    observer.observe(tile_of(uniform_map(3, text.n_tokens), observer))
+    observer.observe(whole_tile(uniform_map(3, text.n_tokens), observer))
     (found,) = observer.results()
     np.testing.assert_allclose(found.entropy[0], math.log(text.n_tokens))
     np.testing.assert_allclose(found.entropy[0], found.uniform_entropy[0])
@@ -381,7 +327,7 @@ def test_rows_that_leave_a_share_to_a_sink_count_as_shares_of_their_sum(loaded):
     for kept in (1.0, 0.25):
         observer = SurfaceObserver(checkpoint, [text])
         sums = None if kept == 1 else torch.full((1, 3, text.n_tokens), kept, dtype=torch.float64)
-        tile = tile_of(whole, observer, sums)
+        tile = replace(whole_tile(whole, observer), row_sums=sums)
         tile.probabilities.mul_(kept)
         tile.indicator_sums.mul_(kept)
         observer.observe(tile)
@@ -409,7 +355,7 @@ def test_a_tile_without_sums_is_a_mistake(loaded):
     checkpoint = loaded("bert", "float64")
     text = prepare(checkpoint, TEXTS[0], SELF)
     observer = SurfaceObserver(checkpoint, [text])
-    tile = tile_of(uniform_map(3, text.n_tokens), observer)
+    tile = whole_tile(uniform_map(3, text.n_tokens), observer)
     with pytest.raises(RuntimeError, match="no entropy"):
         observer.observe(replace(tile, entropy=None))
     with pytest.raises(RuntimeError, match="no sums"):
