@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.similarity.layout import HeadPlane
