@@ -10,6 +10,10 @@ TOKENS = ("[CLS]", "the", "ba", "##ker", "saw", "the", "shop", "[SEP]")
 WORDS = (SPECIAL, 0, 1, 1, 2, 3, 4, SPECIAL)
 
 
+BROTHER_TOKENS = ("[CLS]", "my", "bro", "##ther", "broke", "his", "phone", ".", "[SEP]")
+BROTHER_WORDS = (SPECIAL, 0, 1, 1, 2, 3, 4, 5, SPECIAL)
+
+
 def tokenized(tokens=TOKENS, words=WORDS, spans=None):
     words, n_tokens = np.array(words), len(tokens)
     ends = np.cumsum([len(token) for token in tokens])

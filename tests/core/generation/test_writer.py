@@ -39,38 +39,25 @@ def ids_of(tokens):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_cached_rows_and_probabilities_equal_those_of_an_eager_pass_over_the_whole_text(decoder, family):
+def test_what_is_written_is_what_transformers_generates_with_the_rows_and_probabilities_of_its_eager_pass(
+    decoder, family
+):
     checkpoint, model = decoder(family), eager(decoder(family))
-    ids = list(prompt_ids(checkpoint, PROMPT, PassSettings()))
+    ids = torch.tensor([prompt_ids(checkpoint, PROMPT, PassSettings())])
     tokens = written(checkpoint, tokens=N_WRITTEN)
-    assert len(tokens) == N_WRITTEN
     with torch.no_grad():
-        whole = model(torch.tensor([ids + ids_of(tokens)]), output_attentions=True)
+        generated = model.generate(
+            ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=N_WRITTEN, pad_token_id=0
+        )
+        whole = model(generated, output_attentions=True)
+    n_prompt = ids.shape[1]
+    assert ids_of(tokens) == generated[0, n_prompt:].tolist()
     maps = torch.cat(whole.attentions).numpy()
     log_probabilities = whole.logits[0].log_softmax(-1)
-    for position, each in enumerate(tokens, start=len(ids) - 1):
+    for position, each in enumerate(tokens, start=n_prompt - 1):
         np.testing.assert_allclose(each.rows, maps[:, :, position, : position + 1], atol=ROUNDING[checkpoint.dtype])
         # Normalisations and rotary angles are of float32 in every format.
         assert each.log_probability == pytest.approx(float(log_probabilities[position, each.token]), abs=1e-5)
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_greedy_writing_is_what_transformers_generates(decoder, family):
-    checkpoint = decoder(family)
-    ids = torch.tensor([prompt_ids(checkpoint, PROMPT, PassSettings())])
-    with torch.no_grad():
-        generated = eager(checkpoint).generate(
-            ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=N_WRITTEN, pad_token_id=0
-        )
-    assert ids_of(written(checkpoint, tokens=N_WRITTEN)) == generated[0, ids.shape[1] :].tolist()
-
-
-def test_rows_are_those_of_the_query_before_and_sum_to_one(decoder):
-    checkpoint = decoder("llama")
-    n_prompt = len(prompt_ids(checkpoint, PROMPT, PassSettings()))
-    for n_earlier, each in enumerate(written(checkpoint, tokens=3), start=n_prompt):
-        assert each.rows.shape == (2, 4, n_earlier)
-        np.testing.assert_allclose(each.rows.sum(-1), 1)
 
 
 def test_heads_that_are_off_stay_off_while_the_text_is_written(decoder):

@@ -39,7 +39,6 @@ def test_the_table_names_the_planted_head(given, tmp_path, capsys):
     [
         (["--from", "she"], "A pattern needs two words or a relation."),
         (["--from", "she", "--to", "apple"], "In no text with this pattern can the first word attend to the second."),
-        (["--relation", "nsubj", "--alpha", "2"], "alpha is 2.0. Choose a number between 0 and 1"),
     ],
 )
 def test_what_cannot_be_asked_is_said(given, tmp_path, capsys, options, sentence):

@@ -4,17 +4,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from made_words import BROTHER_TOKENS as TOKENS
+from made_words import BROTHER_WORDS as WORDS
 from made_words import even, looked, tokenized
 from passing import look_at
 
 from attention_sieve.core.attention.settings import Window
 from attention_sieve.core.passes.texts import PassText
-from attention_sieve.core.texts.tokens import SPECIAL
 from attention_sieve.core.word_links.pronouns import LEAST_EXCESS, PRONOUNS, PronounSentence, follower, pronoun_link
 
 SENTENCE = PronounSentence("My brother broke his phone.", "his", "brother")
-TOKENS = ("[CLS]", "my", "bro", "##ther", "broke", "his", "phone", ".", "[SEP]")
-WORDS = (SPECIAL, 0, 1, 1, 2, 3, 4, 5, SPECIAL)
 SPANS = ((0, 0), (0, 2), (3, 6), (6, 10), (11, 16), (17, 20), (21, 26), (26, 27), (0, 0))
 TEXT = PassText(kind="self", source=tokenized(TOKENS, WORDS, SPANS))
 FOLLOWS, FROM_EVERYWHERE = (0, 1), (1, 0)

@@ -207,14 +207,6 @@ def test_the_encoder_of_an_encoder_decoder_compares_and_its_decoder_says_why_not
     assert said(swap(small("t5", "Seq2SeqLM"), attention="decoder")) == [wording.NO_PAIRS]
 
 
-def test_a_checkpoint_of_30_layers_of_9_heads_has_a_number_for_each(swap, small):
-    at = swap(
-        small("llama", "CausalLM", num_hidden_layers=30, num_attention_heads=9, num_key_value_heads=3, hidden_size=36)
-    )
-    assert not at.exception
-    assert np.shape(sent(at, MAP)["texts"]) == (30, 9)
-
-
 def test_text_from_people_is_no_markup(swap):
     at = swap(swap="The cat sat on the **<b>x</b>** mat.")
     assert not at.exception

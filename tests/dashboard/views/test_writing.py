@@ -179,10 +179,7 @@ def test_turns_are_read_by_the_chat_template_and_its_tokens_are_a_role(chatting)
     [
         ("", "user: a dog", "has no chat template"),
         ("{{ raise_exception('Roles must alternate.') }}", "user: a dog", "Roles must alternate."),
-        ("{{ messages[9].content }}", "user: a dog", "fails on these turns"),
-        ("{% for m in messages %}{{ m.content | upper }}{% endfor %}", "user: a dog", "changes what was typed"),
         (TEMPLATE, "user: a dog\nassistant: it\nuser:", "Turn 3 (user) is empty"),
-        (TEMPLATE, "user: a </s> dog", "special token"),
     ],
 )
 def test_a_chat_that_cannot_be_read_is_a_sentence_and_what_was_typed_stays(chatting, template, typed, said):
