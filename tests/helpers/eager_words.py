@@ -21,9 +21,11 @@ def eager(checkpoint, text, settings):
 
 @lru_cache(maxsize=4)
 def eager_model(folder, dtype):
+    import torch
     from transformers import AutoModel
 
-    return AutoModel.from_pretrained(folder, attn_implementation="eager", dtype=dtype).eval()
+    model = AutoModel.from_pretrained(folder, attn_implementation="eager", dtype=dtype)
+    return model.to(getattr(torch, dtype)).eval()  # some parameters of XLNet are made in float32 whatever is asked for
 
 
 def between_words(attention, of_token, n_words, from_word):

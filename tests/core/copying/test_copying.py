@@ -273,8 +273,6 @@ def test_an_encoder_and_texts_without_repeats_get_their_sentence(folders, made):
     ("changed", "says"),
     [
         ({"tau": 2.0}, "tau is 2, and scores of looking are at most 1"),
-        ({"alpha": 0.0}, "alpha is 0"),
-        ({"resamples": 3}, "3 is not a number of resamples"),
         ({"times": 0.0}, "times is 0"),
         ({"rise": -1.0}, "rise is -1"),
     ],

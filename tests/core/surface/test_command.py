@@ -1,5 +1,4 @@
 import argparse
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -7,14 +6,11 @@ import pandas as pd
 import pytest
 from passing import SELF
 
-from attention_sieve.core.answering import find
 from attention_sieve.core.errors import AnalysisError, TextError
 from attention_sieve.core.passes.batches import collect
 from attention_sieve.core.passes.texts import prepare
-from attention_sieve.core.surface.analysis import SURFACE_ANALYSIS
 from attention_sieve.core.surface.command import add_command
-from attention_sieve.core.surface.frequencies import english_frequencies, read_frequencies
-from attention_sieve.core.surface.key_kinds import RowSettings
+from attention_sieve.core.surface.frequencies import read_frequencies
 from attention_sieve.core.surface.labels import OFFSETS, head_labels, offset_shares, positional, rare_shares
 from attention_sieve.core.surface.observer import SurfaceObserver
 from attention_sieve.core.surface.per_text import KEY_KINDS
@@ -50,10 +46,9 @@ def read(output):
     return pd.read_parquet(output) if output.suffix == ".parquet" else pd.read_csv(output)
 
 
-def by_library(checkpoint, **how):
+def by_library(checkpoint):
     prepared = [prepare(checkpoint, text, SELF) for text in TEXTS]
-    collector = partial(SurfaceObserver, checkpoint, settings=RowSettings(**how))
-    (batch,) = collect(checkpoint, prepared, SELF, collector)
+    (batch,) = collect(checkpoint, prepared, SELF, partial(SurfaceObserver, checkpoint))
     return [found for _, found in sorted(batch, key=lambda one: one[0])]
 
 
@@ -99,23 +94,7 @@ def test_the_file_says_what_it_comes_from(run, tmp_path):
     facts = run(tmp_path / "surface.parquet", "--off", "1-2").attrs
     assert facts["heads off"] == "L1 H2"
     assert facts["word frequencies"] == "words.txt (605 words)"
-    assert facts["punctuation"] == ".,"
-
-
-def test_without_a_list_the_words_of_few_texts_are_ranked_as_in_english(loaded):
-    settings = replace(SURFACE_ANALYSIS.settings, frequencies=english_frequencies())
-    of_english = find(SURFACE_ANALYSIS, loaded("bert"), TEXTS, settings)
-    usual = find(SURFACE_ANALYSIS, loaded("bert"), TEXTS)
-    assert usual.facts == of_english.facts
-    np.testing.assert_array_equal(usual.heads.mean, of_english.heads.mean)
-
-
-def test_punctuation_can_be_named(run, tmp_path, loaded):
-    table = run(tmp_path / "surface.csv", "--punctuation", ",")
-    expected = head_statistics(by_library(loaded("bert"), punctuation=(",",)))
-    found = table[table["statistic"] == "punctuation"]
-    np.testing.assert_allclose(by_head(found), expected.of("punctuation"), atol=1e-5)
-    assert set(found["texts"]) == {3}, "texts without a comma count, with 0"
+    assert (facts["punctuation"], facts["as in code"]) == (".,", "no")
 
 
 def test_where_no_token_counts_there_is_no_offset(run, tmp_path):
@@ -127,17 +106,6 @@ def test_where_no_token_counts_there_is_no_offset(run, tmp_path):
         assert rows["mean"].isna().all()
         assert rows["offset"].isna().all()
         assert not rows["holds"].any()
-
-
-def test_the_formulas_of_the_code_can_be_asked_for(run, tmp_path, loaded):
-    usual = run(tmp_path / "surface.parquet")
-    table = run(tmp_path / "code.parquet", "--as-in-code")
-    expected = head_statistics(by_library(loaded("bert"), as_in_code=True))
-    for name in ("previous", "sep from sep", "sep from others", "entropy"):
-        found, of_paper = (by_head(rows[rows["statistic"] == name]) for rows in (table, usual))
-        np.testing.assert_allclose(found, expected.of(name), atol=1e-5)
-        assert np.abs(found - of_paper).max() > 1e-5
-    assert (usual.attrs["as in code"], table.attrs["as in code"]) == ("no", "yes")
 
 
 def test_gradients_go_to_a_file_of_their_own(run, tmp_path, guessing):
@@ -155,8 +123,6 @@ def test_gradients_that_cannot_be_are_told_before_any_work(run, tmp_path):
 
 
 def test_what_cannot_be_written_or_read_is_told_first(run, tmp_path):
-    with pytest.raises(AnalysisError, match=r"ends in \.parquet, \.csv"):
-        run(tmp_path / "surface.txt")
     with pytest.raises(AnalysisError, match="There is no folder"):
         run(tmp_path / "surface.csv", "--gradients", str(tmp_path / "nowhere" / "gradients.csv"))
     (tmp_path / "bad.tsv").write_text("one\ttwo\n", "utf-8")

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from naive import eager_maps
+from eager_words import eager
 from passing import SELF, Recorder, of_source, whole_tile
 
 from attention_sieve.core.attention.observed import observe
@@ -44,25 +44,6 @@ def found_of(checkpoint, prepared, settings=SELF, **options):
     collector = partial(SurfaceObserver, checkpoint, settings=RowSettings(**options))
     (batch,) = collect(checkpoint, prepared, settings, collector, batch_tokens=10_000)
     return [found for _, found in sorted(batch, key=lambda one: one[0])]
-
-
-def eager_model(checkpoint):
-    made = type(checkpoint.model).from_pretrained(
-        checkpoint.files.folder, attn_implementation="eager", dtype=torch.float64
-    )
-    return made.double().eval()  # some parameters of XLNet are made in float32 whatever is asked for
-
-
-def eager_of(model, checkpoint, text, kind="self"):
-    """Attention [layer head query key] of one text."""
-    inputs = {"input_ids": torch.tensor(text.source.ids)[None]}
-    if checkpoint.takes_type_ids:
-        inputs["token_type_ids"] = torch.tensor(text.source.type_ids)[None]
-    if text.target is not None:
-        inputs["decoder_input_ids"] = torch.tensor(text.target.ids)[None]
-    if kind == "encoder":
-        model = model.get_encoder()
-    return eager_maps(model, inputs)[1]["self" if kind == "encoder" else kind][:, 0].double().numpy()
 
 
 def marks(tokenizer, side):
@@ -145,12 +126,12 @@ def check(found, expected, tolerance=1e-6):
 def test_every_statistic_equals_the_one_of_eager_maps(family, loaded):
     checkpoint = loaded(family, "float64")
     prepared = [prepare(checkpoint, text, SELF) for text in TEXTS]
-    model, causal = eager_model(checkpoint), family in ("gpt2", "llama")
+    causal = family in ("gpt2", "llama")
     assert len({text.n_tokens for text in prepared}) > 1
     # Llama's eager path takes its softmax in float32.
     tolerance = 1e-5 if family == "llama" else 1e-6
     for text, found in zip(prepared, found_of(checkpoint, prepared), strict=True):
-        attention = eager_of(model, checkpoint, text)
+        attention = eager(checkpoint, text, SELF)
         check(found, naive(attention, checkpoint.tokenizer, text, causal), tolerance)
 
 
@@ -174,9 +155,9 @@ def by_code(attention, tokenizer, text):
 def test_as_in_code_equals_the_formulas_of_the_code(family, loaded):
     checkpoint = loaded(family, "float64")
     prepared = [prepare(checkpoint, text, SELF) for text in TEXTS]
-    model, separators = eager_model(checkpoint), set()
+    separators = set()
     for text, found in zip(prepared, found_of(checkpoint, prepared, as_in_code=True), strict=True):
-        attention = eager_of(model, checkpoint, text)
+        attention = eager(checkpoint, text, SELF)
         summed, entropy = by_code(attention, checkpoint.tokenizer, text)
         expected = naive(attention, checkpoint.tokenizer, text)
         for name, value in summed.items():
@@ -194,9 +175,8 @@ def test_each_attention_of_an_encoder_decoder_has_its_statistics(family, kind, l
     settings = PassSettings(kind)
     texts = (Text(("the two dogs ran, who sat.", "a cat, eat.")), Text(("it is", "who sat on the red mat.")))
     prepared = [prepare(checkpoint, text, settings) for text in texts]
-    model = eager_model(checkpoint)
     for text, found in zip(prepared, found_of(checkpoint, prepared, settings), strict=True):
-        attention = eager_of(model, checkpoint, text, kind)
+        attention = eager(checkpoint, text, settings)
         # What the decoder begins with is no separator, and it reads no end mark.
         expected = naive(attention, checkpoint.tokenizer, text, causal=kind == "decoder")
         check(found, expected)
@@ -210,7 +190,7 @@ def test_a_text_that_is_cut_has_the_statistics_of_what_is_left(loaded):
     text = prepare(checkpoint, long, SELF, truncate=True)
     assert text.source.n_cut > 0
     (found,) = found_of(checkpoint, [text])
-    check(found, naive(eager_of(eager_model(checkpoint), checkpoint, text), checkpoint.tokenizer, text))
+    check(found, naive(eager(checkpoint, text, SELF), checkpoint.tokenizer, text))
 
 
 @pytest.mark.parametrize("as_in_code", [False, True])
@@ -236,9 +216,8 @@ LONG = tuple(Text((" ".join((WORDS.split() * 10)[:n_words]),)) for n_words in (3
 
 def test_float32_is_near_the_eager_maps_of_the_bundled_checkpoint(bundled):
     prepared = [prepare(bundled, text, SELF) for text in LONG]
-    model = type(bundled.model).from_pretrained(bundled.files.folder, attn_implementation="eager").eval()
     for text, found in zip(prepared, found_of(bundled, prepared), strict=True):
-        expected = naive(eager_of(model, bundled, text), bundled.tokenizer, text)
+        expected = naive(eager(bundled, text, SELF), bundled.tokenizer, text)
         for exact in ("distance", "top_key", "top_column"):
             check(found, {exact: expected.pop(exact)}, 1e-9)
         check(found, expected, 4e-6)
@@ -257,7 +236,7 @@ def test_punctuation_is_what_is_named(loaded):
     text = prepare(checkpoint, Text(("who sat? eat!",)), SELF)
     (usual,), (asked,) = found_of(checkpoint, [text]), found_of(checkpoint, [text], punctuation=("?", "!"))
     assert np.isnan(usual.shares[SHARES.index("punctuation")]).all()
-    attention = eager_of(eager_model(checkpoint), checkpoint, text)
+    attention = eager(checkpoint, text, SELF)
     signs = [i for i, token in enumerate(text.source.tokens) if token in "?!"]
     expected = attention[..., signs].sum(-1).mean(-1)
     np.testing.assert_allclose(asked.shares[SHARES.index("punctuation")], expected, atol=1e-12)

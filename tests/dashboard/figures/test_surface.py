@@ -7,7 +7,7 @@ from surface_figures import DOES, EMPTY, FIGURES, HEADS, LAYERS, NAMES, ORDER, T
 from attention_sieve.dashboard.figures.export import figure_svg
 from attention_sieve.dashboard.figures.surface.entropy_panels import entropy_panel
 from attention_sieve.dashboard.figures.surface.function_grid import FUNCTIONS, USUAL, Function, function_grid
-from attention_sieve.dashboard.figures.surface.head_dots import MANY, NOTHING
+from attention_sieve.dashboard.figures.surface.head_dots import NOTHING
 from attention_sieve.dashboard.figures.surface.scatter import LABELS, PANELS, panels_of, share_scatter
 
 
@@ -79,13 +79,6 @@ def test_the_line_of_uniform_attention_is_drawn_where_it_is_known():
 def test_panels_of_entropy_share_their_scale():
     ends = [FIGURES[name].spec["layer"][1]["encoding"]["y"]["scale"]["domain"] for name in ("entropy", "cls entropy")]
     assert ends == [[0, 3.24]] * 2
-
-
-def test_many_heads_are_smaller_dots():
-    few, many = (share_scatter(some_statistics(shape=shape), PANELS["separator"], []) for shape in ((2, 3), (17, 18)))
-    assert len(rows(many, "dot")) > MANY
-    sizes = [figure.spec["layer"][1]["mark"]["size"] for figure in (few, many)]
-    assert sizes[1] < sizes[0]
 
 
 def test_gradients_keep_each_layer_and_name_the_ends():

@@ -116,8 +116,3 @@ def test_a_layer_against_itself_leaves_out_each_head_against_itself(app):
     at = app("similarity", head="5-3", **{"similarity details": wording.PAIR})
     said = next(each.value for each in at.markdown if "layer 5 against layer 5" in each.value)
     assert f"{inside.mean():.3g} on average, least {inside.min():.3g} (" in said.replace("\\", "")
-
-
-def test_all_heads_alike_have_no_share():
-    assert wording.distances_shown(float("nan")) == ""
-    assert wording.distances_shown(0.5) == "The plane shows 50.0% of the squared distances."

@@ -9,7 +9,6 @@ from reading import button, charts, said, sent
 from small_checkpoints import save
 
 from attention_sieve.core.answering import find
-from attention_sieve.core.checkpoints.find import find_checkpoint
 from attention_sieve.core.surface.analysis import SURFACE_ANALYSIS
 from attention_sieve.core.texts.text import read_typed
 from attention_sieve.dashboard import controls, wording
@@ -43,21 +42,6 @@ def shown_map(at, name):
     return parts * float(sent_map["high"][0])
 
 
-def eager_maps(name, texts):
-    """Attention [layer head query key] of each text, from transformers' own eager path, and its tokens."""
-    import torch
-    import transformers
-
-    folder = find_checkpoint(name).folder
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    model = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager", dtype=torch.float64).eval()
-    for text in texts:
-        inputs = tokenizer(text, return_tensors="pt")
-        with torch.no_grad():
-            maps = model(**inputs, output_attentions=True).attentions
-        yield torch.cat(maps).numpy(), tokenizer.convert_ids_to_tokens(inputs["input_ids"][0])
-
-
 @pytest.mark.parametrize("tab", TABS)
 def test_every_tab_opens_without_an_exception(opened, tab):
     at = opened(tab)
@@ -69,18 +53,11 @@ def test_every_tab_opens_without_an_exception(opened, tab):
         assert len(charts(at)) == N_CHARTS[tab], "only the open tab is drawn"
 
 
-@pytest.mark.parametrize(
-    ("statistic", "of_map"),
-    [
-        ("sep", lambda attention, tokens: attention[..., tokens.index("[SEP]")].mean(-1)),
-        ("next", lambda attention, tokens: np.diagonal(attention, 1, -2, -1).mean(-1)),
-        ("entropy", lambda attention, tokens: -(attention * np.log(attention)).sum(-1).mean(-1)),
-    ],
-)
-def test_the_grid_shows_what_whole_eager_maps_give(opened, statistic, of_map):
+@pytest.mark.parametrize("statistic", ["sep", "entropy"])
+def test_the_grid_shows_what_the_library_gives(opened, bundled, statistic):
     at = opened(words.HEADS, corpus_text=TEXTS, statistic=words.STATISTICS[statistic])
     shown = shown_map(at, words.STATISTICS[statistic])
-    expected = np.mean([of_map(*found) for found in eager_maps("bundled", TEXTS.split("\n"))], axis=0)
+    expected = find(SURFACE_ANALYSIS, bundled, read_typed(TEXTS)).heads.of(statistic)
     np.testing.assert_allclose(shown, expected, atol=2e-4)
     details = {each["label"]: each["texts"] for each in sent(at, words.STATISTICS[statistic])["details"]}
     assert details[words.MEAN][2][5] == f"{expected[2, 5]:.3g}"
@@ -295,12 +272,6 @@ def test_one_text_has_no_interval(opened):
     at = opened(words.HEADS, corpus_text="the cat sat on the mat.")
     assert not at.exception
     assert sent(at, words.STATISTICS["sep"])["details"][1]["texts"][0][0] == words.NO_INTERVAL
-
-
-def test_a_corpus_that_was_not_given_is_asked_for(opened):
-    at = opened(corpus=controls.UPLOAD)
-    assert [each.value for each in at.info] == [wording.WAIT_UPLOAD]
-    assert [each.label for each in at.main.expander] == [*DRAWER, wording.HOW, words.PAPER_TITLE]
 
 
 def test_the_papers_numbers_stand_only_in_the_folded_panel(opened):
