@@ -101,7 +101,7 @@ def text_writes(
     SAMPLE distinct tokens of a text, less their mean and where they are positive, are what the head raises.
 
     Args:
-        checkpoint: loaded, a causal language model.
+        checkpoint: a causal language model.
         texts: prepared.
         settings: which heads are off; these write nothing, and have no share.
 

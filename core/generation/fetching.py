@@ -51,7 +51,6 @@ def fetching_table(
     """A row for each head that is there, those that say most for the token first.
 
     Args:
-        found: where heads looked.
         added: what each adds to the logit of the token; None where that is not known, and attention on copies of the
             token decides the order.
         tokens: as shown, by position.

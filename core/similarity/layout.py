@@ -94,11 +94,9 @@ def _among_present(distances: Distances) -> Float[np.ndarray, "head head"]:
 
 
 def head_tree(distances: Distances, most_leaves: int = MOST_LEAVES) -> HeadTree:
-    """Cluster heads by their mean distance (average linkage), with optimal leaf ordering.
+    """Cluster two heads or more by their mean distance (average linkage), with optimal leaf ordering.
 
-    Args:
-        distances: of two heads or more.
-        most_leaves: with more heads than this, clusters of the closest are leaves.
+    With more heads than `most_leaves`, clusters of the closest are leaves.
     """
     present = [(int(layer), int(head)) for layer, head in zip(*np.nonzero(present_heads(distances)))]
     square = _among_present(distances)
@@ -161,13 +159,9 @@ class _Node:
 def best_leaf_order(
     merges: Float[np.ndarray, "merge 4"], distances: Float[np.ndarray, "all all"]
 ) -> Int[np.ndarray, " all"]:
-    """The order of leaves allowed by the tree that minimises the sum of distances between neighbours.
+    """The order of leaves allowed by the tree (in SciPy's format) that minimises the sum of neighbours' distances.
 
     SciPy's `optimal_leaf_ordering` computes the optimal length, but can return the order of a longer path.
-
-    Args:
-        merges: linkage matrix in SciPy's format.
-        distances: distances between all leaves.
 
     Source: Bar-Joseph, Gifford and Jaakkola 2001.
     """

@@ -41,7 +41,6 @@ def attention_gradients(
         texts: prepared.
         settings: which heads are off; their gradients are 0.
         seed: decides, together with a text's tokens, which of them are masked.
-        punctuation: tokens that count as punctuation.
 
     Yields: index of the text and its gradients, batch by batch; not in input order.
     Raises: AnalysisError for a checkpoint without such a head or without the attention interface, and for a text

@@ -60,11 +60,7 @@ def row_weights(
 ) -> Float[np.ndarray, "query column measure"]:
     """Weights that make each of MEASURES the mean of a column over the queries for which it is defined.
 
-    Args:
-        text: prepared.
-        kinds: kind of each key.
-        causal: whether queries cannot attend to later keys.
-        as_in_code: divide as RowSettings says.
+    Queries of a causal model have no next token; `as_in_code` divides as RowSettings says.
     """
     queries, n_queries = text.queries, len(text.queries.ids)
     all_queries, position = np.ones(n_queries, dtype=bool), np.arange(n_queries)

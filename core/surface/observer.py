@@ -97,8 +97,7 @@ class SurfaceObserver:
     def observe(self, tile: Tile) -> None:
         """Add a tile's contribution to every statistic."""
         attention, kinds = tile.probabilities, tile.indicator_sums
-        if kinds is None:
-            raise RuntimeError("The pass gave no sums to the surface observer.")
+        assert kinds is not None, "the pass gives the sums that `indicators` ask for"
         if tile.row_sums is not None:
             # Padding that can attend only to padding has a sum of 0, and no weight.
             sums = tile.row_sums[..., None].clamp_min(torch.finfo(attention.dtype).tiny)
@@ -134,8 +133,7 @@ class SurfaceObserver:
     def _entropy(self, tile: Tile, attention: Tensor) -> Float[Tensor, "text head query"]:
         """Entropy of each row, or, as in the authors' code, of the smoothed row."""
         if self.wants_entropy:
-            if tile.entropy is None:
-                raise RuntimeError("The pass gave no entropy to the surface observer.")
+            assert tile.entropy is not None, "the pass gives what `wants_entropy` asks for"
             return tile.entropy
         spread = self._spread[tile.texts, None, None, : attention.shape[-1]]
         smoothed = torch.mul(attention, 1 - SMOOTHED, out=self._like(attention)).add_(spread)

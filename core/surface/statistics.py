@@ -13,6 +13,12 @@ from attention_sieve.core.surface.per_text import KEY_KINDS, SHARES, SPREAD, Tex
 
 OF_KEYS: Final = (*KEY_KINDS, "sep from others")
 """Shares that are 0 for a text without such a key."""
+BEHAVIOURS: Final = ("next", "previous", "broad", "cls", "sep", "punctuation")
+"""Labels of a head; if several apply, the last one is used."""
+BROAD: Final = 3.8
+"""Entropy in nats above which a head is labelled broad."""
+THRESHOLDS: Final = {"next": 0.5, "previous": 0.5, "entropy": BROAD, "cls": 0.6, "sep": 0.6, "punctuation": 0.6}
+"""Statistic -> threshold for a head's mean, in the order of BEHAVIOURS."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -45,16 +51,11 @@ def statistics_of(
 
 
 def head_statistics(
-    texts: Sequence[TextSurface],
-    alpha: float = 0.05,
-    ranks: Sequence[Int[np.ndarray, "_"]] | None = None,
+    texts: Sequence[TextSurface], alpha: float = 0.05, ranks: Sequence[Int[np.ndarray, "_"]] | None = None
 ) -> HeadStatistics:
     """Statistics of every head: means over texts of each text's value, with intervals.
 
-    Args:
-        texts: one or more of one checkpoint.
-        alpha: the intervals cover 1 - alpha.
-        ranks: frequency ranks of each text's keys, see `rare_shares`; None leaves RARE out.
+    Intervals cover 1 - alpha. `ranks` are as for `rare_shares`; None leaves RARE out.
     """
     by_text = [text_values(text) for text in texts]
     if ranks is not None:
@@ -99,3 +100,17 @@ def text_values(text: TextSurface) -> dict[str, Float[np.ndarray, "layer head"]]
         for offset, name in NEAR.items()
     }
     return {**dict(zip(SHARES, text.shares)), **dict(zip(SPREAD, spread)), **near}
+
+
+def behaviours(statistics: HeadStatistics) -> Int[np.ndarray, "layer head"]:
+    """Label of each head by its mean statistics, as an index into BEHAVIOURS; -1 for none.
+
+    Source: Clark et al. 2019, section 6 and their code: more than half of the attention on the next or the previous
+        token, more than 3.8 nats of entropy, or more than 0.6 on [CLS], [SEP] or punctuation; of several labels the
+        last. The linguistic heads that they add by hand are specific to BERT-base, so they are left out.
+    """
+    labels = np.full(statistics.mean.shape[1:], -1)
+    for index, (name, threshold) in enumerate(THRESHOLDS.items()):
+        means = statistics.mean[statistics.names.index(name)]
+        labels[means > threshold] = index  # NaN exceeds nothing
+    return labels

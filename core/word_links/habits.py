@@ -76,10 +76,8 @@ class Habits:
 
 
 def word_attention(text_attention: TextAttention) -> WordAttention:
-    """Attention between the words of a text that lie entirely in its window and have a letter or digit.
-
-    Args:
-        text_attention: queries and keys are the same tokens.
+    """Attention between the words of a text, whose queries are its keys, that lie in its window and have a letter or
+    digit.
 
     Source: Clark et al. 2019, section 4.1, for the sum and the mean.
     """

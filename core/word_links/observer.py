@@ -24,14 +24,7 @@ Weights = list[tuple[int, WordPair, float]]
 def pattern_attention(
     checkpoint: Checkpoint, texts: Sequence[PatternText], prepared: Sequence[PassText], settings: PassSettings
 ) -> Iterator[list[tuple[int, PatternAttention]]]:
-    """Run texts through the model, yielding index and result of each batch's texts.
-
-    Args:
-        checkpoint: loaded.
-        texts: texts with the pairs of a pattern.
-        prepared: the same texts prepared for a pass, possibly truncated.
-        settings: kind of attention, whose queries and keys are the same tokens, and heads that are off.
-    """
+    """Run texts, whose queries are their keys, through the model, yielding index and result of each batch's texts."""
     attention = checkpoint.attentions[settings.kind]
     rows = {id(prepared_text): row for row, prepared_text in enumerate(prepared)}
     maps = [word_map(text.words, of_pass.queries) for of_pass, text in zip(prepared, texts, strict=True)]

@@ -96,7 +96,6 @@ def word_links(text_attention: TextAttention, queries: Sequence[TextWord], keys:
     """The strongest link of each head from any query word to any key word, and the strongest link by chance.
 
     Args:
-        text_attention: attention of the text.
         queries: query words, from `words_on` of the text's queries; one or more.
         keys: key words; only one if there are several queries.
 

@@ -53,13 +53,7 @@ class PatternText:
 
     @classmethod
     def of(cls, text: Text, tree: Dependencies, pattern: Pattern) -> "PatternText | None":
-        """A text with the pairs of a pattern; None if it has none.
-
-        Args:
-            text: the text of the queries, as from attention_sieve.core.passes.texts.queries_text.
-            tree: its words and relations.
-            pattern: the pattern.
-        """
+        """A text of queries with the pairs of a pattern, by its words and relations; None if it has none."""
         pairs = _pairs(tree, tree.words.shown(text), pattern)
         if not pairs:
             return None

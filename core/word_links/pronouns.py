@@ -87,10 +87,6 @@ class PronounLink:
 def pronoun_link(sentence: PronounSentence, text_attention: TextAttention) -> PronounLink | None:
     """Where all heads look in a sentence.
 
-    Args:
-        sentence: with a pronoun.
-        text_attention: of its text, whose queries and keys are the same tokens.
-
     Returns: None where the text was cut before one of the two words, or where the pronoun cannot attend to the other.
     """
     text = text_attention.text
@@ -117,13 +113,9 @@ def _index(words: WordAttention, spans: Int[np.ndarray, "token 2"], sentence: st
 
 
 def follower(here: PronounLink, elsewhere: Sequence[PronounLink]) -> Head | None:
-    """The head that follows the pronoun of a sentence with the greatest excess.
+    """The head that follows the pronoun of a sentence with the greatest excess; None where no head follows it.
 
-    Args:
-        here: the sentence.
-        elsewhere: other sentences: heads that follow the pronoun in most of these come first.
-
-    Returns: None where no head follows it.
+    Heads that follow the pronoun in most of the other sentences come first.
     """
     follows = here.follows
     if not follows.any():

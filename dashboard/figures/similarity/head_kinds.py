@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from jaxtyping import Int
 
-from attention_sieve.core.surface.behaviours import BEHAVIOURS
+from attention_sieve.core.surface.statistics import BEHAVIOURS
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, HEXAGON, LOOKS, PENTAGON
 from attention_sieve.dashboard.figures.figure import GREY, alt
 

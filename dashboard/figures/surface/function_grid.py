@@ -68,7 +68,6 @@ def function_grid(
     Args:
         functions: of the heads that have any; a head with several is split.
         order: a number of each head; NaN comes last if heads are ordered by it.
-        order_name: name of that number.
         kinds: keys of FUNCTIONS in the grid.
         is_ordered: whether the heads of a layer are in that order, largest first; otherwise each is in its column.
 

@@ -26,11 +26,7 @@ AGREEMENT: Final = ValueAxis("agreement (1: the most)", ".2~f", 1)
 
 
 def gradient_lines(gradients: Mapping[str, Float[np.ndarray, " layer"]]) -> Figure:
-    """How strongly the masked-language-model loss depends on attention, by layer and kind of key.
-
-    Args:
-        gradients: by kind of key: mean absolute derivative of the loss with respect to an attention weight; NaN for
-        none.
+    """The mean absolute derivative of the masked-language-model loss by attention weights, by kind of key.
 
     Source: Clark et al. 2019, Figure 3.
     """
@@ -41,10 +37,7 @@ def gradient_lines(gradients: Mapping[str, Float[np.ndarray, " layer"]]) -> Figu
 
 
 def agreement_lines(agreement: Mapping[str, Float[np.ndarray, " layer"]]) -> Figure:
-    """How similar the heads of each layer are.
-
-    Args:
-        agreement: by name of the compared quantity: mean over pairs of heads; NaN if not available.
+    """How similar the heads of each layer are, by the compared quantity: mean over pairs of heads.
 
     Source: Michel et al. 2019, statistics of their code; Li et al. 2018, disagreement.
     """

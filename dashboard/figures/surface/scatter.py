@@ -1,10 +1,11 @@
-"""Shares of every head's attention by kind of key and layer, in three panels."""
+"""Panels of every head by layer: its shares of attention by kind of key, and its entropy."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
+from jaxtyping import Float
 
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.surface.statistics import HeadStatistics
@@ -25,6 +26,10 @@ LABELS: Final = {
 }
 """Names of shares in the figure."""
 SHARE: Final = ValueAxis("share of attention", ".0%", 1)
+TITLES: Final = {"entropy": "Entropy of all queries", "cls entropy": "Entropy of the [CLS] query alone"}
+"""Statistics and the titles of their panels."""
+ROOM: Final = 1.08
+"""End of the axis relative to the largest value."""
 
 
 @dataclass(frozen=True)
@@ -72,3 +77,29 @@ def series_of(statistics: HeadStatistics, name: str, label: str) -> DotSeries:
     index = statistics.names.index(name)
     mean, low, high = (values[index] for values in (statistics.mean, statistics.low, statistics.high))
     return DotSeries(label=label, mean=mean, low=low, high=high, n_texts=int(statistics.n_texts[index]))
+
+
+def entropy_panel(
+    statistics: HeadStatistics, name: str, uniform: Float[np.ndarray, " layer"], most: float, chosen: Sequence[Head]
+) -> Figure:
+    """Entropy of every head in nats against its layer, with the layer means and the line of uniform attention.
+
+    Args:
+        name: one of TITLES.
+        uniform: entropy of uniform attention, in nats; differs between layers with windows; NaN draws no line.
+        most: largest value of all panels, so that they share a scale.
+
+    Source: Clark et al. 2019, Figure 4.
+    """
+    series = [series_of(statistics, name, "entropy")]
+    axis = ValueAxis("entropy (nats)", ".2~f", round(most * ROOM, 2) if most > 0 else 1)
+    figure = head_dots(series, axis, title=TITLES[name], level=("uniform attention", uniform), chosen=chosen)
+    description = f"{TITLES[name]}, in nats, of each head by layer. {figure.description}{_of_uniform(uniform)}"
+    return Figure(figure.spec, figure.data, description)
+
+
+def _of_uniform(uniform: Float[np.ndarray, " layer"]) -> str:
+    known = np.unique(uniform[~np.isnan(uniform)].round(3))
+    if not len(known):
+        return ""
+    return f" Uniform attention: {' to '.join(f'{end:.3g}' for end in known[[0, -1]][: len(known)])} nats."

@@ -59,11 +59,7 @@ def top_share(
 
 
 def strongest_links(attention: Float[np.ndarray, "*rows key"], count: int) -> Bool[np.ndarray, "*rows key"]:
-    """The keys with the largest weights of each query.
-
-    Args:
-        attention: weights, at least 0.
-        count: maximum number of keys per query, at least 1.
+    """The keys with the largest weights of each query, which are at least 0.
 
     Returns: True for the kept keys; of equal weights the earlier key is kept first; a weight of 0 is never kept.
     """
@@ -115,8 +111,6 @@ def arcs_svg(
         share: part of each query's attention that is drawn, heaviest arcs first; of a difference, part of the sum of
             its absolute differences.
         strongest: number of links of each query and head that are drawn instead of a share; None for the share.
-
-    Returns: an SVG document.
     """
     queries, keys = maps.queries, maps.keys
     n_rows = max(len(queries.tokens), len(keys.tokens))

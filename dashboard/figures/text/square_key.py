@@ -13,13 +13,7 @@ ABOVE, BESIDE = 84, 92
 
 
 def square_key_svg(tokens: Sequence[str], rows: Collection[int], columns: Collection[int]) -> str:
-    """Draw the square, with some rows and columns marked, and the fields where they meet outlined.
-
-    Args:
-        tokens: of the text, down the side and across the top.
-        rows: positions of the tokens whose rows are marked.
-        columns: positions of the tokens whose columns are marked.
-    """
+    """Draw the square, with some rows and columns marked, and the fields where they meet outlined."""
     side = CELL * len(tokens)
     width, height = BESIDE + side + 2, ABOVE + side + 2
     svg = ET.Element("svg", xmlns="http://www.w3.org/2000/svg", width=f"{width}", height=f"{height}")

@@ -15,7 +15,7 @@ from attention_sieve.core.similarity.analysis import SIMILARITY_ANALYSIS
 from attention_sieve.core.similarity.distances import closest_pair, present_heads, within_and_between
 from attention_sieve.core.similarity.layout import groups
 from attention_sieve.core.surface.analysis import SURFACE_ANALYSIS
-from attention_sieve.core.surface.behaviours import behaviours
+from attention_sieve.core.surface.statistics import behaviours
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.similarity.head_kinds import BEHAVIOUR_LOOKS, HeadKinds, role_looks
 from attention_sieve.dashboard.files import provenance

@@ -5,7 +5,7 @@ from math import ceil, exp, isnan
 from typing import Final
 
 from attention_sieve.core.similarity.distances import FLOOR, MOST, ROWS, SMOOTHING
-from attention_sieve.core.surface.behaviours import BROAD, THRESHOLDS
+from attention_sieve.core.surface.statistics import BROAD, THRESHOLDS
 from attention_sieve.dashboard.figures.figure import counted, percent
 from attention_sieve.dashboard.figures.similarity.plane import OUTSIDE, WORTH
 
@@ -103,13 +103,7 @@ def summary(
     n_texts: tuple[int, int],
     n_heads: int,
 ) -> str:
-    """The closest pair, and whether heads of the same layer are more alike than others.
-
-    Args:
-        closest: names of two heads and their distance.
-        within, between: mean distance between heads of one layer, and of different layers; NaN without such pairs.
-        n_texts: number of texts that were compared, evenly spaced, and of all texts.
-    """
+    """The closest pair, and whether heads of the same layer are more alike than others (NaN without such pairs)."""
     n_compared, n_all = n_texts
     texts = f"{n_compared:,} of {n_all:,} texts, evenly spaced" if n_compared < n_all else counted(n_all, "text")
     sentences = [f"{counted(n_heads, 'head')} compared on {texts}."]
@@ -172,9 +166,5 @@ def view_help(outside: Sequence[str]) -> str:
 
 
 def distances_shown(share: float) -> str:
-    """How much of the distances the points show.
-
-    Args:
-        share: of the squared distances; NaN if all heads are alike.
-    """
+    """How much of the squared distances the points show; NaN if all heads are alike."""
     return "" if isnan(share) else f"The plane shows {percent(share, 1)} of the squared distances."

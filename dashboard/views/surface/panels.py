@@ -14,9 +14,8 @@ from attention_sieve.core.surface.finding import SurfaceFinding
 from attention_sieve.core.surface.labels import HeadLabels
 from attention_sieve.core.surface.statistics import HeadStatistics
 from attention_sieve.dashboard.figures.head_map import Detail, HeadMap, round_bound
-from attention_sieve.dashboard.figures.surface.entropy_panels import TITLES, entropy_panel
 from attention_sieve.dashboard.figures.surface.gradient_lines import agreement_lines
-from attention_sieve.dashboard.figures.surface.scatter import panels_of, share_scatter
+from attention_sieve.dashboard.figures.surface.scatter import TITLES, entropy_panel, panels_of, share_scatter
 from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.layout import halves, thirds

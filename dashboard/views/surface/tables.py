@@ -10,8 +10,7 @@ from attention_sieve.core.attention.settings import head_name
 from attention_sieve.core.surface.statistics import HeadStatistics
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.head_map import NOT_APPLICABLE, intervals
-from attention_sieve.dashboard.figures.surface.entropy_panels import TITLES
-from attention_sieve.dashboard.figures.surface.scatter import LABELS
+from attention_sieve.dashboard.figures.surface.scatter import LABELS, TITLES
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences, with_sentences

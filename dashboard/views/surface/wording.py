@@ -178,23 +178,13 @@ FEW: Final = "With so few texts, this describes only these; add more to see what
 def summary(
     n_texts: int, n_heads: int, most: Mapping[str, int], offsets: Mapping[int, int] | None, n_rare: int | None
 ) -> str:
-    """The page in one sentence.
-
-    Args:
-        n_texts: of the corpus.
-        n_heads: of the checkpoint, in all layers.
-        most: by kind of key, heads with more than MOST of their attention there.
-        offsets: positional heads by offset; None where there are no offsets.
-        n_rare: heads for rare words; None if that cannot be determined.
-    """
+    """The page in one sentence; None for positional heads by offset, or for rare words, where these do not apply."""
     verb = "put over half of their attention "
     shares = [f"{number} {'' if index else verb}on {name}" for index, (name, number) in enumerate(most.items())]
     phrases = [", ".join(shares)] if most else []
     if offsets is not None:
-        n_positional, by_offset = (
-            sum(offsets.values()),
-            (f"{n} at {offset_name(offset)}" for offset, n in offsets.items()),
-        )
+        n_positional = sum(offsets.values())
+        by_offset = (f"{n} at {offset_name(offset)}" for offset, n in offsets.items())
         offset_note = f" ({', '.join(by_offset)})" if n_positional else ""
         phrases.append(f"{n_positional} {'is' if n_positional == 1 else 'are'} positional{offset_note}")
     if n_rare is not None:
@@ -222,12 +212,6 @@ def most_of_layers(layers: Mapping[str, Sequence[int]]) -> str:
 
 
 def by_sieve(n_pooled: int, n_single: int) -> str:
-    """How the number of syntactic heads here relates to the counts of other pages.
-
-    Args:
-        n_pooled: heads that hold the role of all relations pooled.
-        n_single: heads that hold that of single relations only.
-    """
     return (
         f"By the sieve, **{counted(n_pooled + n_single, 'head')}** {'is' if n_pooled + n_single == 1 else 'are'} "
         f"syntactic here: {n_pooled} over all relations pooled, which the page Roles counts as syntactic, and "

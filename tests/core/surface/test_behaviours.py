@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from attention_sieve.core.surface.behaviours import BEHAVIOURS, behaviours
-from attention_sieve.core.surface.statistics import HeadStatistics
+from attention_sieve.core.surface.statistics import BEHAVIOURS, HeadStatistics, behaviours
 
 
 def statistics(**of_first_head):

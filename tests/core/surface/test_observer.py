@@ -328,14 +328,3 @@ def test_words_of_the_keys_come_along(loaded):
     checkpoint = loaded("bert")
     (found,) = found_of(checkpoint, [prepare(checkpoint, Text(("The unbelievable cat.",)), SELF)])
     assert found.key_words == ("", "the", "unbelievable", "unbelievable", "unbelievable", "cat", ".", "")
-
-
-def test_a_tile_without_sums_is_a_mistake(loaded):
-    checkpoint = loaded("bert", "float64")
-    text = prepare(checkpoint, TEXTS[0], SELF)
-    observer = SurfaceObserver(checkpoint, [text])
-    tile = whole_tile(uniform_map(3, text.n_tokens), observer)
-    with pytest.raises(RuntimeError, match="no entropy"):
-        observer.observe(replace(tile, entropy=None))
-    with pytest.raises(RuntimeError, match="no sums"):
-        observer.observe(replace(tile, indicator_sums=None))

@@ -5,10 +5,9 @@ from reading import contrast
 from surface_figures import DOES, EMPTY, FIGURES, HEADS, LAYERS, NAMES, ORDER, TEXTS, some_statistics
 
 from attention_sieve.dashboard.figures.export import figure_svg
-from attention_sieve.dashboard.figures.surface.entropy_panels import entropy_panel
 from attention_sieve.dashboard.figures.surface.function_grid import FUNCTIONS, USUAL, Function, function_grid
 from attention_sieve.dashboard.figures.surface.head_dots import NOTHING
-from attention_sieve.dashboard.figures.surface.scatter import LABELS, PANELS, panels_of, share_scatter
+from attention_sieve.dashboard.figures.surface.scatter import LABELS, PANELS, entropy_panel, panels_of, share_scatter
 
 
 @pytest.mark.parametrize("name", PANELS)

@@ -9,10 +9,9 @@ from drawn import Drawn
 from attention_sieve.core.surface.per_text import SHARES
 from attention_sieve.core.surface.statistics import HeadStatistics
 from attention_sieve.dashboard.figures.figure import Figure
-from attention_sieve.dashboard.figures.surface.entropy_panels import entropy_panel
 from attention_sieve.dashboard.figures.surface.function_grid import Function, function_grid
 from attention_sieve.dashboard.figures.surface.gradient_lines import agreement_lines, gradient_lines
-from attention_sieve.dashboard.figures.surface.scatter import PANELS, share_scatter
+from attention_sieve.dashboard.figures.surface.scatter import PANELS, entropy_panel, share_scatter
 
 LAYERS, HEADS, TEXTS = 3, 4, 5
 NAMES = (*SHARES, "entropy", "cls entropy")
