@@ -70,17 +70,7 @@ def find_checkpoint(name: str) -> CheckpointFiles:
     config = checked_config(name, folder)
     states = file_states(name, folder, WHOLE_FILES if revision else CHECKPOINT_FILES)
     files = described(
-        config,
-        CheckpointFiles(
-            name=name,
-            folder=folder,
-            revision=revision,
-            model_type="",
-            n_layers=None,
-            n_heads=None,
-            fingerprint=fingerprint(states),
-            states=states,
-        ),
+        config, name=name, folder=folder, revision=revision, fingerprint=fingerprint(states), states=states
     )
     files = replace(files, saved_in=_saved_in(folder, files.fingerprint))
     sizes = dict(zip(files.kinds, ((files.n_layers, files.n_heads), files.decoder, files.decoder)))
@@ -177,13 +167,13 @@ def base_on_hub(name: str, folder: Path, *, is_of_hub: bool = True) -> str | Non
     return None if _looks_like_path(base) or local_folder(base) is not None else base
 
 
-def described(config: dict[str, Any], files: CheckpointFiles) -> CheckpointFiles:
-    """A checkpoint with all that its configuration says of it."""
+def described(config: dict[str, Any], **found: Any) -> CheckpointFiles:
+    """A checkpoint with all that its configuration says of it, and the further fields of what was found."""
     has_decoder = config.get("is_encoder_decoder") is True
     n_heads = _first_number(config, "encoder_attention_heads", "num_attention_heads", "num_heads", "n_heads", "n_head")
     kinds = TWO_STACKS if has_decoder else ONE_STACK
-    return replace(
-        files,
+    return CheckpointFiles(
+        **found,
         model_type=str(config.get("model_type", "")),
         n_layers=_first_number(config, "encoder_layers", "num_hidden_layers", "num_layers", "n_layers", "n_layer"),
         n_heads=n_heads,

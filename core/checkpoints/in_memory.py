@@ -12,7 +12,7 @@ import torch
 from torch import nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from attention_sieve.core.checkpoints.checkpoint import DTYPES, Checkpoint, CheckpointFiles
+from attention_sieve.core.checkpoints.checkpoint import DTYPES, Checkpoint
 from attention_sieve.core.checkpoints.checks.self_check import is_eager
 from attention_sieve.core.checkpoints.checks.soundness import check_weights
 from attention_sieve.core.checkpoints.find import DEVICES, described
@@ -45,6 +45,8 @@ def observed_in_place(model: Any, tokenizer: Any) -> Iterator[Checkpoint]:
     inner = _unwrapped(model)
     name = f"{type(inner).__name__} in memory"
     _check(inner, tokenizer, name)
+    config = inner.config.to_dict() | {"architectures": [type(inner).__name__]}
+    files = described(config, name=name, folder=Path(), revision="", fingerprint=NO_FINGERPRINT, states=())
     with _left_as_it_was(inner):
         inner.eval()
         if "use_cache" in vars(inner.config):
@@ -52,28 +54,13 @@ def observed_in_place(model: Any, tokenizer: Any) -> Iterator[Checkpoint]:
         check_weights(name, inner)
         with panics_caught():
             checkpoint = checkpoint_of(
-                _described(inner, name),
+                files,
                 inner,
                 deepcopy(tokenizer),
                 device=input_device(inner).type,
                 dtype=str(inner.dtype).removeprefix("torch."),
             )
         yield checkpoint
-
-
-def _described(model: PreTrainedModel, name: str) -> CheckpointFiles:
-    config = model.config.to_dict() | {"architectures": [type(model).__name__]}
-    unknown = CheckpointFiles(
-        name=name,
-        folder=Path(),
-        revision="",
-        model_type="",
-        n_layers=None,
-        n_heads=None,
-        fingerprint=NO_FINGERPRINT,
-        states=(),
-    )
-    return described(config, unknown)
 
 
 def _unwrapped(model: Any) -> Any:

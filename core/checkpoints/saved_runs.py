@@ -8,7 +8,7 @@ requests the run to stop.
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
@@ -124,7 +124,7 @@ def read_progress(folder: Path) -> Progress | None:
     held_out: dict[int, ValidationResult] = {}
     notes: list[str] = []
     validation = None
-    for line in _lines(folder / PROGRESS):
+    for line in filter(_is_report, json_lines(folder / PROGRESS)):
         match line.pop("event"):
             case "start":  # a resumed run repeats the steps after its last saved one
                 latest = {"state": None}
@@ -157,11 +157,6 @@ def read_progress(folder: Path) -> Progress | None:
     )
 
 
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The lines that are valid reports."""
-    return filter(_is_report, json_lines(path))
-
-
 def _is_report(line: object) -> bool:
     """Whether a line has the values that its event needs, each of the right type."""
     if not isinstance(line, dict) or not isinstance(line.get("event"), str):
@@ -180,19 +175,14 @@ def _is_number(value: object) -> bool:
     return isinstance(value, float) or (isinstance(value, int) and abs(value) < LARGEST_COUNT)
 
 
-def _is_number_or_none(value: object) -> bool:
-    return value is None or _is_number(value)
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
 KINDS: Final[dict[str, Callable[[object], bool]]] = {
     **dict.fromkeys(("step", "steps", "pid", "n_texts"), is_count),
     **dict.fromkeys(("loss", "created"), _is_number),
-    **dict.fromkeys(("accuracy", "correlation", "seconds_left", "majority", "mean_loss"), _is_number_or_none),
-    **dict.fromkeys(("message", "checkpoint", "note"), _is_text),
+    **dict.fromkeys(
+        ("accuracy", "correlation", "seconds_left", "majority", "mean_loss"),
+        lambda value: value is None or _is_number(value),
+    ),
+    **dict.fromkeys(("message", "checkpoint", "note"), lambda value: isinstance(value, str)),
     "state": lambda value: value is None or value in get_args(State),
 }
 """Type check of each value of a report."""

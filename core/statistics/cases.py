@@ -12,7 +12,7 @@ to it than from other words. The other words are compared over the same cases, s
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Final
 
 import numpy as np
@@ -101,13 +101,7 @@ class KeyMatched:
 
     def at(self, head: tuple[int, ...]) -> "KeyMatched":
         """The same of one head, by its index."""
-        return KeyMatched(
-            n_cases=np.asarray(self.n_cases[head]),
-            to_right=np.asarray(self.to_right[head]),
-            from_others=np.asarray(self.from_others[head]),
-            p_values=np.asarray(self.p_values[head]),
-            beats=np.asarray(self.beats[head]),
-        )
+        return KeyMatched(**{field.name: np.asarray(getattr(self, field.name)[head]) for field in fields(self)})
 
     def columns(self) -> dict[str, np.ndarray]:
         """Columns of files, one row per head: compared (cases), attention_to_right (word), attention_of_others (to
@@ -236,37 +230,39 @@ def judge(cases: HeadCases, alpha: float, groups: Bool[np.ndarray, "group case"]
         beats = absent if joined is None else key_matched(joined.of(some), alpha, n_heads).beats
         return np.asarray(beats if beats.any() else ~absent)
 
-    on_halves = best_on_halves(right, text, candidates, joined)
-    judged = _groups(cases, alpha, groups)
+    on_halves = best_on_halves(cases, candidates)
+    judged = (np.where(absent, np.nan, part) for part in _accuracies(cases, alpha, groups))
+    accuracy, low, high, effect, p_values = judged
     return Judgement(
         n_cases=n_cases,
-        accuracy=np.where(absent, np.nan, np.stack([group_result.accuracy for group_result in judged])),
-        low=np.where(absent, np.nan, np.stack([group_result.low for group_result in judged])),
-        high=np.where(absent, np.nan, np.stack([group_result.high for group_result in judged])),
+        accuracy=accuracy,
+        low=low,
+        high=high,
         baselines=ratio(cases.baselines @ groups.T.astype(float), np.tile(n_cases, (len(cases.baselines), 1))),
-        p_values=np.where(
-            absent,
-            np.nan,
-            np.minimum(1, n_heads * np.stack([group_result.p_values for group_result in judged], axis=1)),
-        ),
+        p_values=np.minimum(1, n_heads * p_values),
         n_documents=np.array([len(np.unique(text[group])) for group in groups]) if cases.by_document else None,
-        design_effect=np.where(absent, np.nan, np.stack([group_result.design_effect for group_result in judged])),
+        design_effect=effect,
         key_matched=_key_matched(joined, groups, alpha, n_heads),
         best=best_head(right, candidates(np.ones(len(text), bool))),
-        held_out=None if on_halves is None else _held_out(on_halves, cases, alpha, groups),
+        held_out=None if on_halves is None else _held_out(*on_halves, alpha, groups),
     )
 
 
-def _held_out(on_halves: "OnHalves", cases: HeadCases, alpha: float, groups: Bool[np.ndarray, "group case"]) -> HeldOut:
-    judged = _groups(replace(cases, right=on_halves.right, absent=None, joined=on_halves.joined), alpha, groups)
+def _held_out(
+    heads: tuple[tuple[int, ...], tuple[int, ...]],
+    of_halves: HeadCases,
+    alpha: float,
+    groups: Bool[np.ndarray, "group case"],
+) -> HeldOut:
+    accuracy, low, high, effect, p_values = _accuracies(of_halves, alpha, groups)
     return HeldOut(
-        heads=on_halves.heads,
-        accuracy=np.array([group_result.accuracy for group_result in judged]),
-        low=np.array([group_result.low for group_result in judged]),
-        high=np.array([group_result.high for group_result in judged]),
-        p_values=np.stack([group_result.p_values for group_result in judged], axis=1),
-        design_effect=np.array([group_result.design_effect for group_result in judged]),
-        key_matched=_key_matched(on_halves.joined, groups, alpha),
+        heads=heads,
+        accuracy=accuracy,
+        low=low,
+        high=high,
+        p_values=p_values,
+        design_effect=effect,
+        key_matched=_key_matched(of_halves.joined, groups, alpha),
     )
 
 
@@ -276,38 +272,26 @@ def _key_matched(
     return () if joined is None else tuple(key_matched(joined.of(group), alpha, n_heads) for group in groups)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class _Group:
-    """Accuracies on one group of cases, of every head or of the best ones of two halves, with their uncertainty."""
-
-    accuracy: Float[np.ndarray, "*head"]
-    low: Float[np.ndarray, "*head"]
-    high: Float[np.ndarray, "*head"]
-    p_values: Float[np.ndarray, "baseline *head"]
-    """Uncorrected."""
-    design_effect: Float[np.ndarray, "*head"]
-
-
-def _groups(cases: HeadCases, alpha: float, groups: Bool[np.ndarray, "group case"]) -> list[_Group]:
+def _accuracies(cases: HeadCases, alpha: float, groups: Bool[np.ndarray, "group case"]) -> tuple[np.ndarray, ...]:
+    """Accuracies [group *head], the ends of their intervals and their design effects, and p-values [baseline group
+    *head], uncorrected."""
+    uncertainty = _with_documents if cases.by_document else _independent
     parts = ((cases.right[..., group], cases.baselines[:, group], cases.text[group]) for group in groups)
-    if cases.by_document:
-        return [_with_documents(*part, alpha) for part in parts]
-    return [_independent(right, baselines, alpha) for right, baselines, _ in parts]
+    *shares, p_values = zip(*(uncertainty(*part, alpha) for part in parts), strict=True)
+    return *map(np.stack, shares), np.stack(p_values, axis=1)
 
 
 def _independent(
-    right: Bool[np.ndarray, "*head case"], baselines: Bool[np.ndarray, "baseline case"], alpha: float
-) -> _Group:
+    right: Bool[np.ndarray, "*head case"],
+    baselines: Bool[np.ndarray, "baseline case"],
+    _: Int[np.ndarray, " case"],
+    alpha: float,
+) -> tuple[np.ndarray, ...]:
     """Wilson intervals and McNemar's tests."""
     n_right, n_cases = np.asarray(right.sum(axis=-1)), right.shape[-1]
-    low, high = wilson(n_right, n_cases, alpha)
-    return _Group(
-        accuracy=ratio(n_right, np.full(n_right.shape, n_cases)),
-        low=low,
-        high=high,
-        p_values=np.stack([beats_by_chance(right, baseline) for baseline in baselines]),
-        design_effect=np.full(n_right.shape, np.nan),
-    )
+    p_values = np.stack([beats_by_chance(right, baseline) for baseline in baselines])
+    accuracy = ratio(n_right, np.full(n_right.shape, n_cases))
+    return accuracy, *wilson(n_right, n_cases, alpha), np.full(n_right.shape, np.nan), p_values
 
 
 def _with_documents(
@@ -315,17 +299,14 @@ def _with_documents(
     baselines: Bool[np.ndarray, "baseline case"],
     document: Int[np.ndarray, " case"],
     alpha: float,
-) -> _Group:
+) -> tuple[np.ndarray, ...]:
     """Intervals and tests with documents as units."""
     n_right, n_cases = document_sums(right, document), np.unique(document, return_counts=True)[1]
     shares = document_means(n_right, n_cases)
-    low, high = share_interval(shares, alpha)
     p_values = [
         above_zero(document_means(n_right - document_sums(baseline, document), n_cases)) for baseline in baselines
     ]
-    return _Group(
-        accuracy=shares.mean, low=low, high=high, p_values=np.stack(p_values), design_effect=design_effect(shares)
-    )
+    return shares.mean, *share_interval(shares, alpha), design_effect(shares), np.stack(p_values)
 
 
 def beats_by_chance(
@@ -363,54 +344,30 @@ def best_head(
     return tuple(int(index) for index in np.unravel_index(n_right.argmax(), n_right.shape))
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class OnHalves:
-    """The best head of each half of the texts, and its results on the cases of the other half."""
-
-    heads: tuple[tuple[int, ...], tuple[int, ...]]
-    """Index of the best head on the first half, and on the second."""
-    right: Bool[np.ndarray, " case"]
-    """Whether the best head of the other half is right in each case."""
-    joined: Joined | None
-    """Its attention in each case; None if it is not known."""
-
-
 def best_on_halves(
-    right: Bool[np.ndarray, "*head case"],
-    text: Int[np.ndarray, " case"],
-    candidates: Callable[[Bool[np.ndarray, " case"]], Bool[np.ndarray, "*head"]] | None = None,
-    joined: Joined | None = None,
-) -> OnHalves | None:
+    cases: HeadCases, candidates: Callable[[Bool[np.ndarray, " case"]], Bool[np.ndarray, "*head"]] | None = None
+) -> tuple[tuple[tuple[int, ...], tuple[int, ...]], HeadCases] | None:
     """The best head of each half of the texts on the other half.
 
     Args:
-        right: whether each head is right in each case.
-        text: number of the text of each case, or of its document if documents are split into texts; even numbers are
-            the first half, odd numbers the second.
+        cases: of all heads.
         candidates: the heads to choose from, judged by some cases alone; None for all.
-        joined: attention of every head in each case; None if it is not known.
 
-    Returns: None if one half has no cases.
+    Returns: the index of the best head on the first half, and on the second; and the cases, in each of which the best
+        head of the other half stands for all heads. None if one half has no cases.
     """
-    half = text % N_HALVES
+    half = cases.text % N_HALVES
     if len(np.unique(half)) < N_HALVES:
         return None
     first, second = (
-        best_head(right[..., cases], None if candidates is None else candidates(cases))
-        for cases in (half == number for number in range(N_HALVES))
+        best_head(cases.right[..., some], None if candidates is None else candidates(some))
+        for some in (half == number for number in range(N_HALVES))
     )
 
     def on_other_half(values: np.ndarray) -> np.ndarray:
         return np.where(half == 0, values[second], values[first])
 
-    return OnHalves(
-        heads=(first, second),
-        right=on_other_half(right),
-        joined=None
-        if joined is None
-        else Joined(
-            to_right=on_other_half(joined.to_right),
-            from_others=on_other_half(joined.from_others),
-            unit=joined.unit,
-        ),
-    )
+    joined = cases.joined
+    if joined is not None:
+        joined = replace(joined, to_right=on_other_half(joined.to_right), from_others=on_other_half(joined.from_others))
+    return (first, second), replace(cases, right=on_other_half(cases.right), absent=None, joined=joined)

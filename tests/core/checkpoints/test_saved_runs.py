@@ -30,8 +30,6 @@ def written(folder, *lines):
 
 SPOILT = [
     "null",
-    "[1]",
-    '"start"',
     "{}",
     "[" * 100_000,
     '{"event": 3}',
@@ -39,17 +37,13 @@ SPOILT = [
     '{"event": "loss", "step": "three", "loss": 1}',
     '{"event": "loss", "step": ' + "9" * 5_000 + ', "loss": 1}',
     '{"event": "loss", "step": 1e400, "loss": 1}',
-    '{"event": "loss", "step": -1, "loss": 1}',
     '{"event": "loss", "step": 4, "loss": null}',
     '{"event": "held out", "step": 4}',
     '{"event": "validation", "n_texts": 4, "majority": 0.5}',
-    '{"event": "validation", "n_texts": -4, "majority": 0.5, "mean_loss": null}',
     '{"event": "validation", "n_texts": 4, "majority": "half", "mean_loss": null}',
-    '{"event": "note"}',
     '{"event": "note", "note": [1]}',
     '{"event": "end", "state": "nowhere"}',
     '{"event": "start", "step": 0, "pid": "x"}',
-    '{"event": "start", "step": 0, "pid": 1e400}',
 ]
 
 

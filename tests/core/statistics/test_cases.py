@@ -35,11 +35,11 @@ def test_only_cases_count_where_head_and_baseline_differ():
 def test_each_half_is_judged_by_the_best_of_the_other():
     """Texts 4, 0 and 2 are one half, 1 and 7 the other."""
     assert best_head(RIGHT) == (0, 2), "the first of equals"
-    on_halves = best_on_halves(RIGHT, np.array([4, 1, 0, 7, 2]))
-    assert on_halves.heads == ((0, 2), (1, 0))
+    heads, on_halves = best_on_halves(HeadCases(RIGHT, BASELINE[None], np.array([4, 1, 0, 7, 2])))
+    assert heads == ((0, 2), (1, 0))
     assert on_halves.right.tolist() == [False, False, True, False, False]
-    assert best_on_halves(RIGHT, np.array([4, 2, 0, 6, 2])) is None
-    assert best_on_halves(RIGHT[..., :0], np.array([], int)) is None
+    assert best_on_halves(HeadCases(RIGHT, BASELINE[None], np.array([4, 2, 0, 6, 2]))) is None
+    assert best_on_halves(HeadCases(RIGHT[..., :0], BASELINE[None, :0], np.array([], int))) is None
 
 
 def test_a_judgement_of_two_groups_is_that_of_each_group_alone():
@@ -61,8 +61,8 @@ def test_a_judgement_of_two_groups_is_that_of_each_group_alone():
 def test_a_held_out_judgement_chooses_on_one_half_and_counts_on_the_other():
     text = np.array([4, 1, 0, 7, 2])
     held_out = judge(HeadCases(RIGHT, BASELINE[None], text), 0.1).held_out
-    on_halves = best_on_halves(RIGHT, text)
-    assert held_out.heads == on_halves.heads
+    heads, on_halves = best_on_halves(HeadCases(RIGHT, BASELINE[None], text))
+    assert held_out.heads == heads
     np.testing.assert_allclose(held_out.accuracy, [on_halves.right.mean()])
     np.testing.assert_allclose(held_out.p_values[0], [float(beats_by_chance(on_halves.right, BASELINE))])
     assert judge(HeadCases(RIGHT, BASELINE[None], np.zeros(5, int)), 0.1).held_out is None
@@ -82,9 +82,9 @@ def test_with_documents_each_group_is_judged_by_its_own_documents():
         for name in ("low", "high", "design_effect"):
             np.testing.assert_allclose(getattr(judged, name)[place], getattr(alone, name)[0])
         np.testing.assert_allclose(judged.p_values[:, place], alone.p_values[:, 0])
-    on_halves = best_on_halves(right, document)
-    held_out = judge(HeadCases(on_halves.right, baselines, document, by_document=True), 0.1, groups)
-    assert judged.held_out.heads == on_halves.heads
+    heads, on_halves = best_on_halves(HeadCases(right, baselines, document, by_document=True))
+    held_out = judge(on_halves, 0.1, groups)
+    assert judged.held_out.heads == heads
     for name in ("accuracy", "low", "high", "p_values", "design_effect"):
         np.testing.assert_allclose(getattr(judged.held_out, name), getattr(held_out, name))
 
