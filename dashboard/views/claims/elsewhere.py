@@ -57,10 +57,14 @@ def _probe_texts(engine: Engine, settings: ClaimSettings) -> tuple[ClaimText, ..
 
 def elsewhere(visit: Visit, here: Place, settings: ClaimSettings, facts: Callable[..., dict[str, str]]) -> None:
     """A table of the places where a claim holds; `facts` makes the metadata of its file with options of its command."""
-    st.subheader(wording.ELSEWHERE, anchor=False)
+    st.subheader("Does it hold elsewhere?", anchor=False)
     st.markdown(wording.ELSEWHERE_SEE)
     others = other_checkpoints(
-        wording.OTHERS, visit.choice, (), placeholder=wording.NONE_CHOSEN, help=wording.OTHERS_HELP
+        "Other checkpoints",
+        visit.choice,
+        (),
+        placeholder="none",
+        help="Heads of the same numbers are tested there, on the texts chosen above.",
     )
     asked: set[tuple[ClaimSettings, str, str]] = st.session_state.setdefault(ASKED, set())
     places, missing = [here], list[tuple[str, str]]()
@@ -74,7 +78,7 @@ def elsewhere(visit: Visit, here: Place, settings: ClaimSettings, facts: Callabl
     st.table(wording.table_of(places), border="horizontal", hide_index=True)
     if missing:
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="not tested"):
-            st.markdown(wording.NOT_YET, width="content")
+            st.markdown("Not tested yet:", width="content")
             for checkpoint, texts in missing:
                 add = partial(asked.add, (settings, checkpoint, texts))
                 st.button(

@@ -48,17 +48,23 @@ def show() -> None:
 
 def _claims() -> None:
     visit = frame.without_corpus()
-    written = controls.typed_texts(wording.CLAIM, CLAIM, height=80, help=wording.CLAIM_HELP)
+    written = controls.typed_texts("Claim", CLAIM, height=80, help=wording.CLAIM_HELP)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        roles = {wording.AS_SAID: None, **{role_title(name): name for name in (*BY_NAME, *state.written())}}
-        role = from_list(wording.ROLE, roles, key="claim role", help=wording.ROLE_HELP, width=240)
-        with st.popover(wording.OPEN, icon=":material/upload_file:"):
-            st.file_uploader(wording.OPEN_HELP, type=["json"], key=FILE, on_change=_open, max_upload_size=1)
-        on_corpus = toggle(wording.ON_CORPUS, key="claim on corpus", help=wording.ON_CORPUS_HELP)
+        roles = {"as the claim says": None, **{role_title(name): name for name in (*BY_NAME, *state.written())}}
+        role = from_list("Role", roles, key="claim role", help=wording.ROLE_HELP, width=240)
+        with st.popover("Open scores", icon=":material/upload_file:"):
+            st.file_uploader(
+                "A .json file of scores by head; it replaces what the claim says.",
+                type=["json"],
+                key=FILE,
+                on_change=_open,
+                max_upload_size=1,
+            )
+        on_corpus = toggle("Test on the corpus", key="claim on corpus", help=wording.ON_CORPUS_HELP)
     if not written.strip():
         claim = wording.EXAMPLES.get(visit.engine.files.name, wording.ANY_EXAMPLE)
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(wording.SUCH_AS, width="content")
+            st.markdown("A claim is, for example:", width="content")
             st.button(claim, key="claim example", on_click=partial(st.session_state.update, {CLAIM: claim}))
         return
     made = claim_of(written, role)
@@ -87,7 +93,7 @@ def _tested(visit: Visit, made: Claim, texts: str, asked: list[str]) -> None:
     of_role = RoleSettings(replace(choice.score_settings, roles=(made.role,)), choice.criterion)
     settings = ClaimSettings(claim=made, of_role=of_role)
     inputs = inputs_of(visit, settings, texts)
-    corpus_finding = find(visit, CLAIM_ANALYSIS, settings, inputs, too_long=policy(), doing=wording.TESTING)
+    corpus_finding = find(visit, CLAIM_ANALYSIS, settings, inputs, too_long=policy(), doing="Testing the claim")
     if corpus_finding is None:
         return
     with st.container():
@@ -132,7 +138,12 @@ def _show(finding: ClaimFinding, texts: str, facts: Mapping[str, str]) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         frame.link_to_inspect(heads)
         if heads != named:
-            st.button(wording.CHOOSE, key="choose claimed", on_click=partial(state.push_heads, named), type="tertiary")
+            st.button(
+                "Choose the heads of the claim",
+                key="choose claimed",
+                on_click=partial(state.push_heads, named),
+                type="tertiary",
+            )
 
 
 def _shown(finding: ClaimFinding) -> pd.DataFrame:

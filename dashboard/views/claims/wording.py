@@ -30,7 +30,6 @@ SEE: Final = (
     "Papers claim that certain heads have a certain role. Write such a claim, and each head that it names is tested: "
     "by its score, against permuted keys and against distance alone, beside random sets of as many heads."
 )
-CLAIM: Final = "Claim"
 CLAIM_HELP: Final = (
     "Heads, counted from 0, and a role, such as “L16 H19, L11 H15 are retrieval heads”. Or scores by head, as papers "
     'publish them: {"16-19": 0.8, "11-15": [0.5, 0.7]}; of a list the mean counts. Choose their role beside it.'
@@ -41,30 +40,17 @@ EXAMPLES: Final = {
 }
 """By the name of a checkpoint."""
 ANY_EXAMPLE: Final = "L0 H0, L0 H1 are previous-token heads"
-SUCH_AS: Final = "A claim is, for example:"
-ROLE: Final = "Role"
-AS_SAID: Final = "as the claim says"
 ROLE_HELP: Final = "Needed for scores by head, which name none, and for roles that you wrote on *Roles*."
-ON_CORPUS: Final = "Test on the corpus"
 ON_CORPUS_HELP: Final = (
     f"Otherwise a claim about {', '.join(PROBES)} is tested on probe texts that are made for the role. Claims about "
     "other roles are always tested on the corpus of the sidebar."
 )
 MOST_NAMED: Final = 12
 """Heads that a sentence names."""
-CHOOSE: Final = "Choose the heads of the claim"
-OPEN: Final = "Open scores"
-OPEN_HELP: Final = "A .json file of scores by head; it replaces what the claim says."
-TESTING: Final = "Testing the claim"
-ELSEWHERE: Final = "Does it hold elsewhere?"
 ELSEWHERE_SEE: Final = (
     "The same heads on other texts, and in other checkpoints that have such heads. What has been computed before is "
     "here at once."
 )
-OTHERS: Final = "Other checkpoints"
-OTHERS_HELP: Final = "Heads of the same numbers are tested there, on the texts chosen above."
-NONE_CHOSEN: Final = "none"
-NOT_YET: Final = "Not tested yet:"
 IN_TABLE: Final = {
     "verdict": "by all tests of the row, corrected over the heads of the claim",
     "head": "layer and head, from 0",

@@ -106,7 +106,7 @@ def _draw(visit: Visit, text_attention: TextAttention, here: PronounLink, promis
     with st.container(horizontal=True, vertical_alignment="center", key="riddle head"):
         st.title(shared_wording.TITLE, anchor=False, width="content")
         st.markdown(promise, width="stretch")
-        st.button(wording.SKIP, key="skip riddle", shortcut="Esc", on_click=_leave)
+        st.button("Skip: straight to the tool", key="skip riddle", shortcut="Esc", on_click=_leave)
     above = st.container(key="riddle question")
     left, right = st.columns([4, 3], gap="medium")
     guess = riddle.guess
@@ -174,8 +174,13 @@ def _answer(visit: Visit, text_attention: TextAttention, answered: Answer) -> No
     )
     st.markdown("  \n".join(answered.sentences))
     with st.form("riddle form", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
-        st.text_input(wording.OWN, key=OWN, placeholder=wording.OWN_PLACEHOLDER, help=wording.OWN_HELP)
-        st.form_submit_button(wording.LOOK, key="riddle look", icon=":material/visibility:", on_click=_take_own)
+        st.text_input(
+            "Now a sentence of your own",
+            key=OWN,
+            placeholder="Type a sentence and press Enter",
+            help="You will see its most surprising link.",
+        )
+        st.form_submit_button("Look", key="riddle look", icon=":material/visibility:", on_click=_take_own)
 
 
 def _guess(heads: list[Head]) -> None:

@@ -8,11 +8,6 @@ from attention_sieve.dashboard.figures.figure import counted, percent
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views.text.simple_patterns import SimplePattern
 
-SKIP: Final = "Skip: straight to the tool"
-OWN: Final = "Now a sentence of your own"
-OWN_PLACEHOLDER: Final = "Type a sentence and press Enter"
-LOOK: Final = "Look"
-OWN_HELP: Final = "You will see its most surprising link."
 DOES: Final[dict[SimplePattern, str]] = {
     "previous word": "it looks at the previous word",
     "next word": "it looks one word ahead",

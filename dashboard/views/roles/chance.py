@@ -47,7 +47,7 @@ def controlled(visit: Visit, tested: Corpus, container: DeltaGenerator) -> tuple
         tested: the checkpoint on the corpus; the controls are run on the texts that it was tested on.
     """
     with container:
-        is_wanted = toggle(wording.SWITCH, key="chance", help=wording.SWITCH_HELP)
+        is_wanted = toggle("What would chance give?", key="chance", help=wording.SWITCH_HELP)
     if not is_wanted:
         return ()
     texts = tuple(visit.texts[position] for position in tested.found.positions)
@@ -119,7 +119,7 @@ def choose_grid(controls: tuple[Controlled, ...]) -> Controlled | None:
     if not controls:
         return None
     chosen_control = from_list(
-        wording.GRID_OF,
+        "Grid of",
         {wording.CHECKPOINT: None, **{control.control_pass.name: control for control in controls}},
         key=GRID_KEY,
     )

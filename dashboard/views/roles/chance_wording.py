@@ -9,14 +9,12 @@ from attention_sieve.core.attention.settings import Head, head_names
 from attention_sieve.core.roles.controls import SEEDS, Control
 from attention_sieve.dashboard.figures.figure import counted
 
-SWITCH: Final = "What would chance give?"
 SWITCH_HELP: Final = (
     "Counts the same roles by the same rule with permuted keys, with shuffled words, and under random weights "
     f"({len(SEEDS)} seeds). This takes about {3 + len(SEEDS)} times as long as scoring the texts, but only once: the "
     "results are kept, and changing tau needs no further pass."
 )
 CHECKPOINT: Final = "this checkpoint"
-GRID_OF: Final = "Grid of"
 BACK: Final = "Back to this checkpoint"
 ANSWERS: Final[dict[Control, str]] = {
     "permuted keys": (

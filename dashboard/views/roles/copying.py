@@ -31,9 +31,9 @@ from attention_sieve.dashboard.views.roles import copying_wording as wording
 def copying(visit: Visit, heads: list[Head]) -> None:
     st.markdown(wording.SEE)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        detector = from_list(wording.DETECTOR, wording.DETECTORS, key="detector", width=300)
-        way = one_of(wording.WAY, wording.WAYS, key="writing", help=wording.WAY_HELP)
-        ablates = toggle(wording.ABLATE, key="matters", help=wording.ABLATE_HELP)
+        detector = from_list("How looking is scored", wording.DETECTORS, key="detector", width=300)
+        way = one_of("How writing is scored", wording.WAYS, key="writing", help=wording.WAY_HELP)
+        ablates = toggle("Switch each head off in turn", key="matters", help=wording.ABLATE_HELP)
     st.caption(DIFFERENCES[detector])
     settings = replace(
         COPY_ANALYSIS.settings,
@@ -45,7 +45,7 @@ def copying(visit: Visit, heads: list[Head]) -> None:
         correction=visit.choice.criterion.correction,
     )
     with errors_shown():
-        found = find(visit, COPY_ANALYSIS, settings, doing=wording.MEASURING)
+        found = find(visit, COPY_ANALYSIS, settings, doing="Testing where heads look and what they write")
         if found is None:
             return
         _show(visit, found.finding, heads)
@@ -71,7 +71,7 @@ def _show(visit: Visit, finding: CopyFinding, heads: list[Head]) -> None:
         words = wording.scatter(visit.engine.files.name)
         figure = head_scatter(finding.looks, finding.writes, words, heads)
         chart("looks and writes", figure, facts, selects=True)
-    with st.expander(wording.TABLE):
+    with st.expander("Every head"):
         table("copying", copy_table(finding), facts, COLUMNS)
         if finding.without_verdict:
             st.caption(finding.without_verdict)

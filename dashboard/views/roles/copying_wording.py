@@ -16,7 +16,6 @@ SEE: Final = (
     "three tests: does it **look** at the tokens that come after earlier copies, does it **write** the token that it "
     "looks at, and does it **matter** for the loss on second copies?"
 )
-DETECTOR: Final = "How looking is scored"
 DETECTORS: Final[dict[str, Detector]] = {
     "share above chance": "share",
     "mass of attention (Crosbie and Shutova)": "mass",
@@ -25,21 +24,17 @@ DETECTORS: Final[dict[str, Detector]] = {
     "“abs” (TransformerLens)": "abs",
     "stripe (ARENA)": "stripe",
 }
-WAY: Final = "How writing is scored"
 WAYS: Final[dict[str, Way]] = {"each token alone": "value", "what it wrote (Olsson)": "output"}
 WAY_HELP: Final = (
     "Each token alone: what the head would write if all of its attention went to one token, for each of 25 tokens. "
     "What it wrote: its output as it is, for the token of most attention; where it looks is then part of the score."
 )
-ABLATE: Final = "Switch each head off in turn"
 ABLATE_HELP: Final = (
     "The third test: the loss on tokens that complete a pair of tokens for the second time, with and without each "
     "head. This takes a pass for every head, but only once: the results are kept."
 )
-MEASURING: Final = "Testing where heads look and what they write"
 NONE: Final = "none"
 OVERLAPS: Final = "Heads that look, write and matter"
-TABLE: Final = "Every head"
 NO_SECOND_COPY: Final = (
     "No text completes a pair of tokens for the second time, so no head can matter for that. Choose probe texts."
 )

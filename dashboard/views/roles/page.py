@@ -177,7 +177,7 @@ def _caveats(shown: _Shown) -> None:
 
 
 def _sinks(visit: Visit) -> None:
-    if not toggle(wording.SINKS, key="sink share", help=wording.SINKS_HELP):
+    if not toggle("Share of attention sinks, as published", key="sink share", help=wording.SINKS_HELP):
         return
     try:
         corpus_finding = find(visit, SINK_ANALYSIS, SINK_ANALYSIS.settings)
@@ -226,12 +226,12 @@ def _venn(shown: _Shown) -> None:
     """Draw the overlaps; the selected combination is stored in the session and in the link."""
     tests, coarse, facts, diagram = shown.tests, shown.coarse, shown.facts, st.container()
     st.multiselect(
-        wording.VENN_ROLES,
+        "Roles in the diagram",
         coarse,
         format_func=role_title,
         key=VENN_ROLES,
         max_selections=MOST_VENN,
-        placeholder=wording.VENN_ALL,
+        placeholder="the first four; pick two to four",
         bind="query-params",
         persist_state="session",
     )
@@ -240,7 +240,7 @@ def _venn(shown: _Shown) -> None:
         roles=roles,
         combinations=_counts(tests, roles, shown.visit.removed),
         untested=untested(tests),
-        none=NO_HELD if roles == coarse else wording.NONE_OF_THESE,
+        none=NO_HELD if roles == coarse else "none of these",
     )
     with diagram:
         region = role_venn(

@@ -56,14 +56,10 @@ SENSITIVITY: Final = (
     "with tau, the role is a matter of degree; if its band is wide, it takes more texts to tell."
 )
 _SINKS: Final = SINK_ANALYSIS.settings
-SINKS: Final = "Share of attention sinks, as published"
 SINKS_HELP: Final = (
     f"The share of heads whose attention to the first token, in the mean over the first {_SINKS.tokens} tokens of a "
     f"text, is above {_SINKS.eps:g} (Gu et al. 2025). The role *first-token sink* is tested over texts instead."
 )
-VENN_ROLES: Final = "Roles in the diagram"
-NONE_OF_THESE: Final = "none of these"
-VENN_ALL: Final = "the first four; pick two to four"
 STABILITY: Final = f"Stability: {STABLE}."
 TOO_FEW_TO_DRAW: Final = (
     f"How the counts depend on the number of texts is drawn only for {LEAST_TEXTS} texts or more. Choose a larger "
@@ -133,31 +129,6 @@ WRITTEN_SEE: Final = (
     "scored, tested and drawn like the others, kept in the address of this page, and can be saved as a file for "
     "`attention-sieve roles --role`."
 )
-CHANGE: Final = "Change"
-SAVE: Final = "Save"
-REMOVE: Final = "Remove"
-NAME: Final = "Name"
-MY_ROLE: Final = "my role"
-LETTER: Final = "Letter"
-COLOUR: Final = "Colour"
-FROM: Final = "From tokens that are"
-TO: Final = "to tokens that are"
-WHERE: Final = "and stand"
-ANYWHERE: Final = "anywhere"
-AT_OFFSET: Final = "at a distance"
-OFFSETS: Final = "Tokens after the one that looks"
-IN_RELATIONS: Final = "Relations"
-ANY_OF: Final = "Any of"
-ANY_TOKEN: Final = "any"
-WORDS: Final = "words"
-OF_KIND: Final = "of a kind"
-PART_OF_SPEECH: Final = "a part of speech"
-ENTITY: Final = "a named entity"
-DEPENDENT: Final = "dependents in a relation"
-HEAD: Final = "heads in a relation"
-POSITIONS: Final = "at a position"
-IN_TREE: Final = "a word of a tree"
-OF_SPEECH: Final = "Parts of speech"
 BESIDE: Final = {
     "dependent": ">",
     "head": "<",
@@ -169,10 +140,6 @@ BESIDE: Final = {
     "previous word": ";",
 }
 """Operators of spaCy's DependencyMatcher, in words."""
-WITH: Final = "that have a"
-OTHER_OF_SPEECH: Final = "Its parts of speech"
-OTHER_RELATIONS: Final = "Its relation to its head"
-THAT_LOOKS: Final = "which looks"
 FIRST_VALUES: Final = {
     "words": "the, a, an",
     "entities": "any",
@@ -180,7 +147,6 @@ FIRST_VALUES: Final = {
     "head_of": "nsubj",
     "positions": "0",
 }
-AS_TOML: Final = "The role as a file"
 TOML_HELP: Final = (
     "The fields above write this, and here you can write more. All conditions of a table have to hold, each for any of "
     f"its values: {', '.join(f'`{name}`' for name in READERS)}; `pattern` is one of spaCy's Matcher, such as "
@@ -189,8 +155,6 @@ TOML_HELP: Final = (
     "`offset = [-2, 2]`, or `relative`: "
     f"{', '.join(get_args(Relative))}, of which head and dependent take `relations`."
 )
-UPLOAD: Final = "Open a file"
-SCORE_IT: Final = "Score this role"
 
 
 def cases(n_queries: int, n_cells: int, text: str) -> str:

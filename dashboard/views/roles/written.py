@@ -43,19 +43,19 @@ IN_FORM: Final = "role in the form"
 COLOURS: Final = ("#AA3377", "#332288", "#117733", "#882255")
 """Colours of the first roles."""
 CONDITIONS: Final = {
-    wording.ANY_TOKEN: "",
-    wording.WORDS: "words",
-    wording.OF_KIND: "kinds",
-    wording.PART_OF_SPEECH: "pattern",
-    wording.ENTITY: "entities",
-    wording.DEPENDENT: "dependent_of",
-    wording.HEAD: "head_of",
-    wording.POSITIONS: "positions",
-    wording.IN_TREE: "tree",
+    "any": "",
+    "words": "words",
+    "of a kind": "kinds",
+    "a part of speech": "pattern",
+    "a named entity": "entities",
+    "dependents in a relation": "dependent_of",
+    "heads in a relation": "head_of",
+    "at a position": "positions",
+    "a word of a tree": "tree",
 }
 PARTS_OF_SPEECH: Final = ("NOUN", "PROPN", "VERB", "AUX", "ADJ", "ADV", "PRON", "DET", "ADP", "NUM", "CCONJ", "PART")
 AT_OFFSET: Final = "offset"
-WHERE: Final = {wording.ANYWHERE: "", wording.AT_OFFSET: AT_OFFSET, **{name: name for name in get_args(Relative)}}
+WHERE: Final = {"anywhere": "", "at a distance": AT_OFFSET, **{name: name for name in get_args(Relative)}}
 
 
 def written_roles(visit: Visit, heads: list[Head]) -> None:
@@ -70,9 +70,9 @@ def _own(name: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center", border=True, key=f"role {look.letter}"):
         st.markdown(f"**{plain(role.name)}** ({look.letter})", width="stretch")
         change = partial(st.session_state.update, {TOML: toml_of(table_of(role))})
-        st.button(wording.CHANGE, key=f"change {look.letter}", on_click=change, type="tertiary")
+        st.button("Change", key=f"change {look.letter}", on_click=change, type="tertiary")
         st.download_button(
-            wording.SAVE,
+            "Save",
             toml_of(table_of(role)),
             file_name=f"{role.name}.toml",
             mime="application/toml",
@@ -82,7 +82,7 @@ def _own(name: str) -> None:
         )
         others = tuple(other for other in state.written() if other != name)
         remove = partial(state.write_roles, others)
-        st.button(wording.REMOVE, key=f"remove {look.letter}", on_click=remove, type="tertiary")
+        st.button("Remove", key=f"remove {look.letter}", on_click=remove, type="tertiary")
 
 
 @st.fragment
@@ -92,10 +92,10 @@ def _form(visit: Visit, heads: list[Head]) -> None:
         table = _named() | _sides()
         if table != st.session_state.get(IN_FORM):
             st.session_state[IN_FORM], st.session_state[TOML] = table, toml_of(table)
-        with st.expander(wording.AS_TOML):
+        with st.expander("The role as a file"):
             st.caption(wording.TOML_HELP)
-            st.text_area(wording.AS_TOML, key=TOML, height="content", label_visibility="collapsed")
-            st.file_uploader(wording.UPLOAD, type=["toml"], key="role file", on_change=_uploaded, max_upload_size=1)
+            st.text_area("The role as a file", key=TOML, height="content", label_visibility="collapsed")
+            st.file_uploader("Open a file", type=["toml"], key="role file", on_change=_uploaded, max_upload_size=1)
         try:
             role = read_role(st.session_state[TOML])
             name = role.id
@@ -105,7 +105,7 @@ def _form(visit: Visit, heads: list[Head]) -> None:
         except AnalysisError as error:
             show_error(error)
             return
-        if st.button(wording.SCORE_IT, key="score role", type="primary", disabled=name in state.written()):
+        if st.button("Score this role", key="score role", type="primary", disabled=name in state.written()):
             state.write_roles((*others, name))
             st.rerun()
 
@@ -115,30 +115,32 @@ def _named() -> dict[str, Any]:
     taken = {look.letter for look in LOOKS.values()} | {LOOKS[name].letter for name in state.written()}
     free = [letter for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789" if letter not in taken]
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        name = st.text_input(wording.NAME, wording.MY_ROLE, max_chars=50, key="role name", persist_state="session")
-        letter = st.selectbox(wording.LETTER, free, key=f"role letter {number}", width=90)
-        colour = st.color_picker(wording.COLOUR, COLOURS[number % len(COLOURS)], key=f"role colour {number}")
+        name = st.text_input("Name", "my role", max_chars=50, key="role name", persist_state="session")
+        letter = st.selectbox("Letter", free, key=f"role letter {number}", width=90)
+        colour = st.color_picker("Colour", COLOURS[number % len(COLOURS)], key=f"role colour {number}")
     return {"role": FORMAT, "name": name, "letter": letter, "colour": colour}
 
 
 def _sides() -> dict[str, Any]:
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        queries = _condition("from", wording.FROM)
+        queries = _condition("from", "From tokens that are")
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        keys = _condition("to", wording.TO)
+        keys = _condition("to", "to tokens that are")
         is_pair = any(node["RIGHT_ID"] == QUERY for node in keys.get("tree", ()))  # which says where a key stands
-        known = {wording.ANYWHERE: ""} if is_pair else WHERE
+        known = {"anywhere": ""} if is_pair else WHERE
         index = 0 if is_pair else 1
         key = f"role where {is_pair}"
-        name = st.selectbox(wording.WHERE, known, index=index, key=key, disabled=is_pair, persist_state="session")
+        name = st.selectbox("and stand", known, index=index, key=key, disabled=is_pair, persist_state="session")
         where = known[name]
         if where == AT_OFFSET:
-            first, last = st.slider(wording.OFFSETS, -10, 10, (-1, -1), key="role offsets", persist_state="session")
+            first, last = st.slider(
+                "Tokens after the one that looks", -10, 10, (-1, -1), key="role offsets", persist_state="session"
+            )
             keys["offset"] = [first, last]
         elif where:
             keys["relative"] = where
         if where in ("head", "dependent"):
-            keys["relations"] = _parts(st.text_input(wording.IN_RELATIONS, "nsubj", key="role relations"))
+            keys["relations"] = _parts(st.text_input("Relations", "nsubj", key="role relations"))
     return {**({"from": queries} if queries else {}), "to": keys}
 
 
@@ -149,15 +151,15 @@ def _condition(side: str, label: str) -> dict[str, Any]:
         case "":
             return {}
         case "kinds":
-            kinds = st.multiselect(wording.ANY_OF, KINDS, ["punctuation"], key=key, persist_state="session")
+            kinds = st.multiselect("Any of", KINDS, ["punctuation"], key=key, persist_state="session")
             return {name: kinds}
         case "pattern":
-            parts = st.multiselect(wording.ANY_OF, PARTS_OF_SPEECH, ["VERB"], key=key, persist_state="session")
+            parts = st.multiselect("Any of", PARTS_OF_SPEECH, ["VERB"], key=key, persist_state="session")
             return {name: [{"POS": {"IN": parts}}]}
         case "tree":
             return {name: _tree(key, may_look=side == "to")}
         case _:
-            typed = st.text_input(wording.ANY_OF, wording.FIRST_VALUES[name], key=key, persist_state="session")
+            typed = st.text_input("Any of", wording.FIRST_VALUES[name], key=key, persist_state="session")
             values = _parts(typed)
             is_number = name == "positions" and all(re.fullmatch("-?[0-9]{1,6}", value) for value in values)
             return {name: [int(value) for value in values] if is_number else values}
@@ -165,11 +167,11 @@ def _condition(side: str, label: str) -> dict[str, Any]:
 
 def _tree(key: str, *, may_look: bool) -> list[dict[str, Any]]:
     """A pattern of two words of a tree, of which the second may be the one that looks."""
-    parts = st.multiselect(wording.OF_SPEECH, PARTS_OF_SPEECH, ["VERB"], key=key, persist_state="session")
-    operator = wording.BESIDE[st.selectbox(wording.WITH, wording.BESIDE, key=f"{key} with", persist_state="session")]
-    others = st.multiselect(wording.OTHER_OF_SPEECH, PARTS_OF_SPEECH, key=f"{key} other", persist_state="session")
-    relations = _parts(st.text_input(wording.OTHER_RELATIONS, "nsubj", key=f"{key} dep", persist_state="session"))
-    looks = may_look and st.checkbox(wording.THAT_LOOKS, value=True, key=f"{key} looks", persist_state="session")
+    parts = st.multiselect("Parts of speech", PARTS_OF_SPEECH, ["VERB"], key=key, persist_state="session")
+    operator = wording.BESIDE[st.selectbox("that have a", wording.BESIDE, key=f"{key} with", persist_state="session")]
+    others = st.multiselect("Its parts of speech", PARTS_OF_SPEECH, key=f"{key} other", persist_state="session")
+    relations = _parts(st.text_input("Its relation to its head", "nsubj", key=f"{key} dep", persist_state="session"))
+    looks = may_look and st.checkbox("which looks", value=True, key=f"{key} looks", persist_state="session")
     second = {name: {"IN": values} for name, values in (("POS", others), ("DEP", relations)) if values}
     return [
         {"RIGHT_ID": "word", "RIGHT_ATTRS": {"POS": {"IN": parts}} if parts else {}},

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from naive import Layout
-from passing import Recorder, inputs_of, measures_of, of_source, pass_texts
+from passing import Recorder, inputs_of, of_source, pass_texts
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from attention_sieve.core.attention.observed import observe, observed_attention
@@ -228,8 +228,9 @@ def test_scores_of_a_batch_come_back_in_one_copy(family, loaded):
     attention = checkpoint.attentions["self"]
     assert isinstance(attention, AttentionLayers)
     with NoWaiting() as watcher:
-        found = measures_of(elsewhere, with_pairs(checkpoint))
-    assert found.shape == (2, len(USUAL.measures), attention.n_layers, attention.n_heads)
+        found = score_batch(elsewhere, with_pairs(checkpoint), SELF).texts
+    shape = (len(USUAL.measures), attention.n_layers, attention.n_heads)
+    assert [of_text.measures.shape for of_text in found] == [shape] * 2
     assert watcher.waits == []
     assert watcher.copies.count(("meta", "cpu")) == 1
 
