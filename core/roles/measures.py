@@ -1,9 +1,4 @@
-"""The measures that one pass computes for every head, and the choice of the measures that are the scores of roles.
-
-A pass computes the variants of all settings, so changing a setting needs no model. Every score has a variant on a scale
-that does not grow with the text, the share above chance, and two references: what uniform attention scores, and the
-greatest possible score.
-"""
+"""The measures that one pass computes for every head, so that no setting of scores needs another pass."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,4 @@
-"""Attention sinks in the form that is published: the share of heads whose attention goes to the first token.
-
-Beside the role `sink`, which is tested over texts; imports no torch.
-"""
+"""Attention sinks as published: the share of heads that look at the first token; beside the role `sink`."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

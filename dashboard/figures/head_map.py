@@ -23,7 +23,7 @@ Detail = tuple[str, Sequence[Sequence[str]] | Float[np.ndarray, "layer head"]]
 class HeadMap:
     """One number per head.
 
-    Raises: ValueError if bound, values, outlines, cells and details are inconsistent.
+    Raises: ValueError for a bound or values that the scale has no place for.
     """
 
     title: str
@@ -58,18 +58,6 @@ class HeadMap:
             raise ValueError(f"{n_infinite} values are infinite; give NaN where nothing applies.")
         if not self.signed and (self.values < 0).any():
             raise ValueError(f"A scale from 0 has no place for {np.nanmin(self.values):.3g}; use the signed scale.")
-        shape = self.values.shape
-        if self.outlined is not None and self.outlined.shape != shape:
-            raise ValueError(f"Outlines need one value per head, shape {shape}, got {self.outlined.shape}.")
-        if self.cells is not None and [len(row) for row in self.cells] != [shape[1]] * shape[0]:
-            raise ValueError(f"Cells need one text per head, {shape[0]} rows of {shape[1]}.")
-        for name, rows in self.details:
-            widths = [len(row) for row in rows]
-            if widths != [shape[1]] * shape[0]:
-                widths_found = f"{len(widths)} rows of {sorted(set(widths))}"
-                raise ValueError(
-                    f"{name!r} needs one value per head, {shape[0]} rows of {shape[1]}, got {widths_found}."
-                )
 
     def written_in(self, layer: int, head: int) -> str:
         return self.written(float(self.values[layer, head])) if self.cells is None else self.cells[layer][head]

@@ -35,15 +35,7 @@ class Overlaps:
 
     @property
     def rows(self) -> list[Combination]:
-        """The combinations that have heads: most common first, then those of fewer roles, then in the roles' order.
-
-        Raises: ValueError if a combination has a role that is not in `roles`, or a negative count.
-        """
-        for held, heads in self.combinations.items():
-            if heads < 0 or not held <= set(self.roles):
-                raise ValueError(
-                    f"Got {heads} heads for {sorted(held)}; expected 0 or more heads and roles of {list(self.roles)}."
-                )
+        """Those that have heads: most common first, then those of fewer roles, then in the roles' order."""
         rows = [
             Combination(tuple(role for role in self.roles if role in held), heads)
             for held, heads in self.combinations.items()

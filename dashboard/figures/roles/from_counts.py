@@ -1,7 +1,4 @@
-"""Densities of scores from histograms, for corpora of any size.
-
-The bins have equal widths on the scale on which scores are drawn, so counts are proportional to densities.
-"""
+"""Densities of scores from histograms, whose bins have equal widths on the scale on which scores are drawn."""
 
 import numpy as np
 import pandas as pd

@@ -117,35 +117,20 @@ def _lines(data: pd.DataFrame, scale: Scale) -> list[dict[str, Any]]:
 
 
 def _names(data: pd.DataFrame, scale: Scale) -> list[dict[str, Any]]:
-    small = {"color": THEME_INK, "size": 11}
+    def name(row: Any, **place: Any) -> dict[str, Any]:
+        return {"text": row.label, "font": {"color": THEME_INK, "size": 11}, "showarrow": False, **place}
+
     # As in the figure for few texts, the label of the higher line is on its right and that of the lower on its left.
-    line_notes = [
-        {
-            "x": float(places_of(label.value, scale)[0]),
-            "y": 1,
-            "yref": "paper",
-            "yanchor": "bottom",
-            "xanchor": "left" if label.kind == "upper" else "right",
-            "text": label.label,
-            "font": small,
-            "showarrow": False,
-        }
-        for label in data[data["kind"].isin(("upper", "lower"))].itertuples()
+    sides = {"upper": "left", "lower": "right"}
+    above = {"y": 1, "yref": "paper", "yanchor": "bottom"}
+    beside = {"x": 0, "xref": "paper", "xanchor": "left", "xshift": 8}
+    return [
+        *(
+            name(label, x=float(places_of(label.value, scale)[0]), xanchor=sides[label.kind], **above)
+            for label in data[data["kind"].isin(sides)].itertuples()
+        ),
+        *(name(lane, y=lane.base, **beside) for lane in data[data["kind"] == "none"].itertuples()),
     ]
-    lane_notes = [
-        {
-            "x": 0,
-            "xref": "paper",
-            "xanchor": "left",
-            "xshift": 8,
-            "y": lane.base,
-            "text": lane.label,
-            "font": small,
-            "showarrow": False,
-        }
-        for lane in data[data["kind"] == "none"].itertuples()
-    ]
-    return line_notes + lane_notes
 
 
 def _layout(data: pd.DataFrame, roles: Sequence[str], scale: Scale) -> dict[str, Any]:

@@ -1,8 +1,4 @@
-"""The riddle: for a new visitor, before the working page. Which of the squares knows whom a pronoun means?
-
-Everything in it is computed from the attention of the checkpoint. The first drawing takes the pass of one sentence;
-other sentences are passed after the answer.
-"""
+"""The riddle before the working page: which of the squares knows whom a pronoun means?"""
 
 from dataclasses import dataclass, replace
 from pathlib import Path

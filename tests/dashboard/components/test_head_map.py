@@ -174,9 +174,6 @@ def test_a_map_of_1024_heads_and_eight_details_stays_below_150_kilobytes():
         ({"bound": float("nan")}, "bound must be above 0 and finite, got nan"),
         ({"values": np.array([[np.inf, 1, -np.inf], [0, 0, 0]])}, "2 values are infinite"),
         ({"signed": False}, "A scale from 0 has no place for -2"),
-        ({"outlined": np.ones((3, 2), bool)}, r"one value per head, shape \(2, 3\), got \(3, 2\)"),
-        ({"details": [("p", [["1", "2"]] * 2)]}, r"'p' needs one value per head, 2 rows of 3, got 2 rows of \[2\]"),
-        ({"details": [("p", np.ones((3, 3)))]}, r"2 rows of 3, got 3 rows of \[3\]"),
     ],
 )
 def test_what_does_not_fit_is_named(changes, message):

@@ -1,7 +1,6 @@
 """The figures of the page Importance: what their marks say."""
 
 import numpy as np
-import pytest
 from drawn import rows
 from importance_comparison_figures import AGREEMENTS, FIGURES, HOLED, OTHERS, SHAPE, WORDS
 
@@ -50,5 +49,3 @@ def test_a_map_writes_letters_in_place_of_its_numbers():
     assert ">LD<" in drawn
     assert ">S<" in drawn
     assert ">0.5<" not in drawn
-    with pytest.raises(ValueError, match="Cells need one text per head"):
-        HeadMap(title="t", label="l", values=values, bound=1.0, cells=cells[:1])
