@@ -159,9 +159,8 @@ HALF = read_sample("both")[::2]
 """Of the samples: every other text and pair."""
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_random_weights_hold_at_most_alpha_of_each_role(seed, bundled):
-    random = load_checkpoint(randomly_initialised(bundled.files, seed), device="cpu")
+def test_random_weights_hold_at_most_alpha_of_each_role(bundled):
+    random = load_checkpoint(randomly_initialised(bundled.files, SEEDS[0]), device="cpu")
     measured = measures_of_samples(random, HALF)
     for tau in (2.0, 3.0):
         counted = counts(measured, Criterion(tau=tau))

@@ -12,12 +12,12 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.question import answer
 from attention_sieve.core.passes.texts import prepare_all, with_relations
 from attention_sieve.core.roles.hypotheses import Criterion, role_tests
-from attention_sieve.core.roles.matched_pairs import TextMatches, joined_tests, matched_pairs, matched_tests
+from attention_sieve.core.roles.matched_pairs import TextMatches, joined_tests, matched_tests
 from attention_sieve.core.roles.measures import DIRECTIONS, SYNTACTIC, SYNTACTIC_MEASURES, ScoreSettings, role_scores
 from attention_sieve.core.roles.question import MATCHED_PAIRS, SCORES, matched_questions, scores_question
 from attention_sieve.core.roles.roles import ROLES, role_named
 from attention_sieve.core.roles.rules import read_role
-from attention_sieve.core.texts.relations import RELATIONS, dependencies
+from attention_sieve.core.texts.relations import RELATIONS
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.samples import read_sample
 
@@ -96,38 +96,15 @@ def brute_force(checkpoint, text):
     return related, unrelated
 
 
-@pytest.mark.parametrize("family", ["bert", "gpt2", "mistral", "gpt_oss"])
+@pytest.mark.parametrize("family", ["bert", "gpt2", "mistral"])
 def test_scores_of_pairs_are_those_of_a_count_word_by_word(family, loaded):
     checkpoint = loaded(family)
     for text, found in zip(TEXTS, asked(checkpoint, TEXTS), strict=True):
-        if family == "gpt_oss":  # rows that do not sum to 1 are scaled to it, which the map is not
-            assert np.isfinite(found.related).any() == (text is not TEXTS[2])
-            continue
         related, unrelated = brute_force(checkpoint, text)
         np.testing.assert_allclose(found.related, related, rtol=1e-4)
         np.testing.assert_allclose(found.unrelated, unrelated, rtol=1e-4)
     assert np.isfinite(asked(checkpoint, TEXTS[:1])[0].related).any()
     assert np.isnan(asked(checkpoint, TEXTS[2:])[0].related).all()
-
-
-def test_pairs_that_a_relation_joins_in_either_direction_are_no_control(loaded):
-    (prepared,) = pass_texts(loaded("bert"), TEXTS[:1])
-    (tree,) = dependencies(TEXTS[:1])
-    pairs = matched_pairs(prepared.queries, TEXTS[0], tree)
-    assert [distance for distance, _ in pairs.related] == [1, 1, -2, -4]
-    n_pieces = [len(pair.dependent) for pair in pairs.unrelated[1]]
-    # saw-a and a-dog are neighbours; a-dog is a relation, the comma is no word, cat-saw and black-cat are relations
-    assert len(n_pieces) == 2
-
-
-def test_the_related_score_is_the_score_of_the_role_where_every_pair_has_a_control(loaded):
-    checkpoint = loaded("bert")
-    text = TEXTS[1]
-    (found,), (measured,) = asked(checkpoint, [text]), asked(checkpoint, [text], SCORES)
-    scores = role_scores([measured], ScoreSettings()).scores[0]
-    for relation in ("amod",):
-        row = SYNTACTIC_MEASURES.index(f"syntactic:{relation} dependent-to-head")
-        np.testing.assert_allclose(found.related[row], scores[ROLES.index(f"syntactic:{relation}")], rtol=1e-5)
 
 
 WRITTEN = {

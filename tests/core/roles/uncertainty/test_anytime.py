@@ -115,15 +115,11 @@ def test_by_evidence_heads_have_roles_and_means_but_no_p_values_and_no_intervals
     assert found.holds[0, 0].any()
     for name in ("t", "p", "p_uniform", "p_role", "p_adjusted", "low", "high"):
         assert np.isnan(getattr(found, name)).all()
+    one = bets.of_texts(np.array([0]))
+    assert untested(role_finding(one, Criterion()).tests)
+    assert untested(role_finding(one, Criterion(), one).tests) == {}
     block = only(found, ("block",))
     np.testing.assert_array_equal(block.evidence, found.evidence[1:])
-
-
-def test_one_text_is_evidence_where_it_is_no_test():
-    scores = some_scores(n_texts=1)
-    bets = RoleScores(roles=ROLES, scores=scores, uniform=np.ones((1, 2, 2)), greatest=np.full((1, 2, 2), 9.0))
-    assert untested(role_tests(scores, ROLES, Criterion(), 1.0))
-    assert untested(role_finding(bets, Criterion(), bets).tests) == {}
 
 
 def test_odds_fit_a_file():

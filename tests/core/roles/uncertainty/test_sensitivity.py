@@ -34,6 +34,7 @@ def test_counts_by_tau_are_those_of_the_tests_at_each_tau(family):
         assert counts.heads[at].tolist() == expected
     assert (np.diff(counts.heads, axis=0) <= 0).all()
     assert counts.heads[0, 0] > counts.heads[-1, 0]
+    assert counts_by_tau(scored, CHOSEN, Criterion(tau=3.0)).taus == TAUS["score"], "of which the reader's is one"
 
 
 def test_counts_by_tau_follow_the_evidence_where_that_decides():
@@ -43,10 +44,6 @@ def test_counts_by_tau_follow_the_evidence_where_that_decides():
         held = role_finding(scored, Criterion(tau=tau), scored).tests.holds
         assert counts.heads[at].tolist() == [held[ROLES.index(role)].sum() for role in CHOSEN]
     assert (counts.heads < counts_by_tau(scored, CHOSEN, settings).heads).any()
-
-
-def test_the_readers_tau_is_counted_once_where_it_is_one_of_the_others():
-    assert counts_by_tau(some_scores(), CHOSEN, Criterion(tau=3.0)).taus == TAUS["score"]
 
 
 def test_counts_by_texts_narrow_as_texts_are_added_and_repeat_with_their_seed():
