@@ -29,7 +29,7 @@ from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.commands import command
 from attention_sieve.dashboard.files.downloads import drawing_downloads
 from attention_sieve.dashboard.state import Choice
-from attention_sieve.dashboard.views.arcs.look import look_at, look_now, n_pinned, pin_query, take_look
+from attention_sieve.dashboard.views.arcs.look import look_at, look_now, n_pinned, take_look
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.pickers import one_of
 from attention_sieve.dashboard.views.text.on_screen import OnScreen
@@ -172,11 +172,6 @@ def _before_or_after(screen: OnScreen) -> TextAttention:
         return screen.now.text_attention
     options = {wording.WITHOUT: screen.now.text_attention, wording.ALL_HEADS_ON: screen.all_on.text_attention}
     return one_of(wording.ARCS_OF, options, key="arcs of")
-
-
-def pin_word(text_attention: TextAttention, token: int) -> None:
-    """Pin a token that looks, by its position in the text. Call it before the arcs are drawn."""
-    pin_query(*sides(text_attention), token)
 
 
 def move_window(

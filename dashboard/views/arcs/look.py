@@ -5,10 +5,11 @@ from typing import Final
 
 import streamlit as st
 
+from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.dashboard import link, wording
 from attention_sieve.dashboard.components.arcs import attention_arcs
 from attention_sieve.dashboard.components.arcs.look import NAMES, ArcSettings, read_look
-from attention_sieve.dashboard.figures.text.sides import Side
+from attention_sieve.dashboard.figures.text.sides import Side, sides
 
 linked_arcs: Final = st.fragment(attention_arcs)
 """Arcs in a fragment: changing their settings reruns nothing else of the page."""
@@ -45,9 +46,9 @@ def look_now() -> ArcSettings:
     return saved.look
 
 
-def pin_query(queries: Side, keys: Side, token: int) -> None:
+def pin_word(text_attention: TextAttention, token: int) -> None:
     """Pin a token that looks, by its position in the whole text. Call it before the arcs are drawn."""
-    take_look(replace(look_at(queries, keys), pin=f"from-{token}"))
+    take_look(replace(look_at(*sides(text_attention)), pin=f"from-{token}"))
     st.session_state[_PINNED] = n_pinned() + 1
 
 

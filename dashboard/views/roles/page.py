@@ -200,8 +200,7 @@ def _sinks(visit: Visit) -> None:
 def _summary(shown: _Shown) -> None:
     tested, tests, coarse = shown.tested, shown.tests, shown.coarse
     n_texts = len(tested.scores)
-    heads_by_roles = combinations(tests.holds, tests.roles, coarse)
-    n_any = sum(len(heads) for roles, heads in heads_by_roles.items() if roles)
+    n_any = int(tests.holds[[tests.roles.index(role) for role in coarse]].any(axis=0).sum())
     n_heads = tests.holds[0].size - len(shown.visit.removed)
     lengths = shared_wording.token_range(tested.found.n_tokens)
     at_tau = shared_wording.at_tau(tests.settings.tau, shown.visit.choice.scale)

@@ -68,8 +68,7 @@ def _by_evidence(opened: Opened) -> bool:
 
 
 def _summary(opened: Opened, tests: HeadTests, coarse: tuple[str, ...]) -> None:
-    heads_by_roles = combinations(tests.holds, tests.roles, coarse)
-    n_any = sum(len(heads) for names, heads in heads_by_roles.items() if names)
+    n_any = int(tests.holds[[tests.roles.index(role) for role in coarse]].any(axis=0).sum())
     sentence = wording.summary(n_any, tests.holds[0].size, n_holding(tests, coarse), tests.settings.tau)
     note = few_texts(opened.part.n_texts) if tests.evidence is None else None
     st.markdown(f"{sentence} {note or ''}")

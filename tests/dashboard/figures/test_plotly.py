@@ -1,8 +1,6 @@
 """Figures that Plotly draws: what they show, by hand, and the twins that go into files."""
 
 import json
-import subprocess
-import sys
 from xml.etree import ElementTree
 
 import numpy as np
@@ -225,10 +223,3 @@ def test_an_interval_that_reaches_below_zero_is_drawn_whole():
     low, high = next(trace for trace in chart.data if trace.mode == "lines" and trace.fill is None).x
     np.testing.assert_allclose([-np.expm1(-low), np.expm1(high)], [tests.low[0, 0, 0], tests.high[0, 0, 0]])
     assert chart.layout.xaxis.range[0] < low
-
-
-def test_loading_the_figures_imports_no_plotly():
-    rooms = ("comparison.flow", "roles.many_scores", "plotly_figure")
-    loads = "; ".join(f"import attention_sieve.dashboard.figures.{room}" for room in rooms)
-    code = f"import sys; {loads}; sys.exit(any(name.split('.')[0] == 'plotly' for name in sys.modules))"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

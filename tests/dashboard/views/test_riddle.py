@@ -106,7 +106,7 @@ def test_the_right_head_is_shown_with_the_numbers_of_its_attention(newcomer, bun
 
 GUESSES = {
     (5, 2): ("Close! The one is L2 H4.", "but it looks at brother from everywhere: 87% of brother, 47% of my.", "to-2"),
-    (1, 3): ("L1 H3 knows it, too. The strongest is L2 H4.", "L1 H3 gives 42% of his to brother, and of no", "to-2"),
+    (1, 3): ("L1 H3 knows it, too. The strongest is L2 H4.", "42% of his to brother, and of no other word", "to-2"),
     (1, 8): ("Not that one. It is L2 H4.", r": it looks one word ahead \(\d+% of its attention\)\.", "from-4"),
     (0, 2): ("Not that one. It is L2 H4.", r": it looks at the previous word \(\d+% of its attention\)\.", "from-4"),
     (2, 7): ("Not that one. It is L2 H4.", r": it rests on the added signs \[CLS\] and \[SEP\] \(\d+%", "from-4"),
