@@ -21,6 +21,7 @@ from attention_sieve.core.commands import (
     finding_facts,
     loaded,
     progress_bar,
+    read_bytes,
     read_texts,
     reading_of,
     write,
@@ -147,10 +148,9 @@ def written_in(path: str | Path) -> str:
 
     Raises: AnalysisError that begins with the file.
     """
+    content = read_bytes(Path(path))
     try:
-        return read_role(decoded(Path(path).read_bytes())).id
-    except OSError as error:
-        raise AnalysisError(f"{shortened(str(path))} cannot be read: {error.strerror}.") from error
+        return read_role(decoded(content)).id
     except AnalysisError as error:
         raise AnalysisError(f"{shortened(str(path))}: {error}") from error
 

@@ -1,6 +1,7 @@
 """Attention of the chosen heads: arcs, and the overview of a long text."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final
 from weakref import WeakKeyDictionary
@@ -68,24 +69,18 @@ def where_heads_look(
         text_attention = _before_or_after(screen)
         if text_attention.overview is not None:
             move_window(engine, screen.text, text_attention, text_attention.overview, last_heads)
-    queries, keys = sides(text_attention)
     sieves = {} if take else sieves_on(choice, text_attention, screen.text).cells
-    maps = AttentionMaps(
-        queries=queries,
-        keys=keys,
-        attention=attention_of(text_attention.attention, last_heads) * (take is None),
-        heads=last_heads,
-        causal=text_attention.causal,
-        label=f"Attention of {names} in {engine.files.name}",
-    )
+    maps = maps_of(text_attention, last_heads, engine)
+    if take is not None:
+        maps = replace(maps, attention=np.zeros_like(maps.attention))
     arcs = partial(
         attention_arcs,
         maps,
-        Selection("arcs", look_at(queries, keys), n_pinned(), take_look),
+        Selection("arcs", look_at(maps.queries, maps.keys), n_pinned(), take_look),
         grid=None if take else GridBeside(grid, frame_of(text_attention)),
         asking=_asking(text_attention, asked),
     )
-    _keep_room(queries, keys)
+    _keep_room(maps.queries, maps.keys)
     facts = provenance.text_facts(choice, engine, screen.text)
     facts |= {"heads": names, **command("maps", choice, engine, [screen.text], too_long="truncate")}
     svg = None if take else partial(arcs_svg, maps)
@@ -116,6 +111,18 @@ def _keep_room(queries: Side, keys: Side) -> None:
     n_rows = max(len(queries.tokens), len(keys.tokens))
     if not look_now().view and n_rows <= MOST_TOKENS_UNSCROLLED:
         st.html(f"<style>.st-key-arcs {{ --rows: {n_rows}; }}</style>")
+
+
+def maps_of(text_attention: TextAttention, heads: Sequence[Head], engine: Engine) -> AttentionMaps:
+    queries, keys = sides(text_attention)
+    return AttentionMaps(
+        queries=queries,
+        keys=keys,
+        attention=attention_of(text_attention.attention, heads),
+        heads=heads,
+        causal=text_attention.causal,
+        label=f"Attention of {head_names(heads)} in {engine.files.name}",
+    )
 
 
 def attention_of(

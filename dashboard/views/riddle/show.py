@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 import streamlit as st
 
-from attention_sieve.core.attention.settings import Head, head_names
+from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.core.word_links.pronouns import PRONOUNS, PronounLink, PronounSentence, follower, pronoun_link
@@ -22,12 +22,10 @@ from attention_sieve.dashboard.components.grid import GridOnText, role_grid
 from attention_sieve.dashboard.components.grid.patterns import patterns_of
 from attention_sieve.dashboard.components.selection import Selection
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid
-from attention_sieve.dashboard.figures.text.maps import AttentionMaps
-from attention_sieve.dashboard.figures.text.sides import sides
 from attention_sieve.dashboard.figures.text.square_key import square_key_svg
 from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.views import frame
-from attention_sieve.dashboard.views.arcs.attention import attention_of
+from attention_sieve.dashboard.views.arcs.attention import maps_of
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.riddle import wording
 from attention_sieve.dashboard.views.riddle.answer import Answer, answer, cell_sentences, elsewhere
@@ -152,16 +150,8 @@ def _squares(visit: Visit, text_attention: TextAttention, here: PronounLink, ans
 
 def _answer(visit: Visit, text_attention: TextAttention, answered: Answer) -> None:
     """The links of the answer and of the guess, what both do, and a box for a sentence of one's own."""
-    queries, keys = sides(text_attention)
-    st.html(f"<style>.st-key-riddle-arcs {{ --rows: {len(queries.tokens)}; }}</style>")
-    maps = AttentionMaps(
-        queries=queries,
-        keys=keys,
-        attention=attention_of(text_attention.attention, answered.heads),
-        heads=answered.heads,
-        causal=text_attention.causal,
-        label=f"Attention of {head_names(answered.heads)} in {visit.engine.files.name}",
-    )
+    maps = maps_of(text_attention, answered.heads, visit.engine)
+    st.html(f"<style>.st-key-riddle-arcs {{ --rows: {len(maps.queries.tokens)}; }}</style>")
     look = ArcSettings(rows="words", pin=answered.pin)
     attention_arcs(
         maps,

@@ -6,7 +6,7 @@ from typing import Any, Final, get_args
 
 import streamlit as st
 
-from attention_sieve.core.attention.settings import Head, head_names
+from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.roles.measures import RoleSet
 from attention_sieve.core.roles.record import LACKS
@@ -29,9 +29,8 @@ from attention_sieve.dashboard.components.arcs.look import ArcSettings
 from attention_sieve.dashboard.components.arcs.values import ArcStyle, Overlay
 from attention_sieve.dashboard.components.selection import Selection
 from attention_sieve.dashboard.figures.appearance import LOOKS
-from attention_sieve.dashboard.figures.text.maps import AttentionMaps
 from attention_sieve.dashboard.plain import errors_shown, plain, show_error
-from attention_sieve.dashboard.views.arcs.attention import attention_of, sides
+from attention_sieve.dashboard.views.arcs.attention import maps_of
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.roles import wording
 from attention_sieve.dashboard.views.text.typed import EXAMPLE_TYPED, NUMBER
@@ -199,20 +198,11 @@ def _preview(visit: Visit, name: str, heads: list[Head]) -> None:
     st.markdown(wording.cases(int(cells.any(axis=1).sum()), int(cells.sum()), plain(" / ".join(text.segments))))
     if not cells.any() and (lacks := role_named(name).lacks) != LACKS:
         st.caption(plain(f"{lacks[0].upper()}{lacks[1:]}."))
-    queries, keys = sides(text_attention)
     in_window = cells[slice(*text_attention.window.queries), slice(*text_attention.window.keys)]
     if heads and in_window.any():
         first = text_attention.window.queries[0] + int(in_window.any(axis=1).argmax())
-        maps = AttentionMaps(
-            queries=queries,
-            keys=keys,
-            attention=attention_of(text_attention.attention, heads),
-            heads=heads,
-            causal=text_attention.causal,
-            label=f"Attention of {head_names(heads)} in {visit.engine.files.name}",
-        )
         attention_arcs(
-            maps,
+            maps_of(text_attention, heads, visit.engine),
             Selection("role arcs", ArcSettings(sieve=name, pin=f"from-{first}"), (name, text)),
             ArcStyle(controls="without"),
             overlay=Overlay(chosen=(name, in_window)),
