@@ -1,5 +1,6 @@
 """What a page without a browser shows."""
 
+import base64
 import json
 import shlex
 
@@ -12,6 +13,11 @@ from attention_sieve.dashboard.plain import WORD_JOINER
 def sent(at, label):
     """What a hand-made view was sent; its label begins so."""
     return next(view for view in _views(at) if view.get("label", "").startswith(label))
+
+
+def scores_in(grid):
+    """Scores by role and head that a grid was sent."""
+    return np.frombuffer(base64.b64decode(grid["scores"]), "<f4").reshape(len(grid["roles"]), -1)
 
 
 def arcs(at):

@@ -14,7 +14,7 @@ from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.probe_texts.make import ProbeTextSettings, probe_texts
 from attention_sieve.core.roles.measures import RoleSet
 from attention_sieve.core.roles.record import after_earlier_copies, copied_from_needle
-from attention_sieve.core.roles.roles import DECODER_ROLES, FURTHER_ROLES, ROLES
+from attention_sieve.core.roles.roles import DECODER_ROLES, ROLES
 from attention_sieve.core.roles.scores import ScoreObserver, score_batch
 from attention_sieve.core.roles.sieves import batch_sieves
 from attention_sieve.core.texts.conllu import GivenTokens
@@ -58,10 +58,6 @@ def by_loop(attention, role, live):
         if uniform < 1:
             shares.append((inside - uniform) / (1 - uniform))
     return np.mean(scores, axis=0), np.mean(shares, axis=0)
-
-
-def test_every_further_role_but_that_of_chats_is_one_of_decoders():
-    assert {*DECODER_ROLES, "template"} == set(FURTHER_ROLES)
 
 
 @pytest.mark.parametrize("family", ["gpt2", "llama", "qwen3", "gemma3", "gpt_oss"])

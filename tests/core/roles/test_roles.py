@@ -96,20 +96,17 @@ def applying(*roles):
     return scores
 
 
-def test_a_bidirectional_checkpoint_shows_no_sink():
-    coarse, fine = shown_roles(applying("local", "delimiter", "delimiter:cls"), ROLES)
-    assert coarse == COARSE_ROLES
-    assert fine == tuple(role for role in FINE_ROLES if role != "sink")
-
-
-def test_a_causal_checkpoint_without_delimiters_shows_the_sink_in_their_place():
-    coarse, fine = shown_roles(applying("local", "sink"), ROLES)
-    assert coarse == ("local", "syntactic", "sink", "block")
-    assert fine == tuple(role for role in FINE_ROLES if role.startswith("syntactic"))
-
-
-def test_a_causal_checkpoint_with_delimiters_shows_the_sink_as_a_finer_role():
-    assert shown_roles(applying("sink", "delimiter"), ROLES) == (COARSE_ROLES, FINE_ROLES)
+@pytest.mark.parametrize(
+    ("applies", "coarse", "fine"),
+    [
+        (("local", "delimiter", "delimiter:cls"), COARSE_ROLES, [role for role in FINE_ROLES if role != "sink"]),
+        (("local", "sink"), ("local", "syntactic", "sink", "block"), [f for f in FINE_ROLES if f[:9] == "syntactic"]),
+        (("sink", "delimiter"), COARSE_ROLES, FINE_ROLES),
+    ],
+    ids=["encoder", "decoder without delimiters", "decoder with delimiters"],
+)
+def test_a_sink_is_shown_for_decoders_in_place_of_delimiters_where_there_are_none(applies, coarse, fine):
+    assert shown_roles(applying(*applies), ROLES) == (coarse, tuple(fine))
 
 
 def test_similar_heads_are_those_with_the_smallest_distance_of_logarithms_or_of_shares():

@@ -93,10 +93,12 @@ def test_points_stand_in_the_order_of_the_heads():
     assert points["number"].is_monotonic_increasing
 
 
-def test_the_histogram_counts_every_point_once():
-    tests = verdicts()
+def test_the_histogram_counts_every_point_once_and_alpha_is_drawn():
+    tests = verdicts(alpha=0.1)
     figure = p_value_scatter(tests, COARSE_ROLES)
+    assert rows(figure, "alpha")[["value", "label"]].values.tolist() == [[0.1, "alpha 0.1"]]
     bars, p = rows(figure, "bin"), tests.p[:4]
+    assert f"{(p < 0.1).sum()} below alpha 0.1, {(p > 0.9).sum()} above 0.9" in figure.description
     for role, number in bars.groupby("role")["tests"].sum().items():
         assert number == np.isfinite(p[ROLES.index(role)]).sum()
     expected = Counter(min(int(value * 20), 19) for value in p[np.isfinite(p)])
@@ -108,14 +110,6 @@ def test_the_histogram_counts_every_point_once():
     for row in rows(figure, "total").itertuples():
         assert row.left == pytest.approx(bars["left"].min() + unit.iloc[0] * row.total)
     assert bars["left"].min() > LAYERS * HEADS - 0.5
-
-
-def test_the_scatter_draws_alpha_and_counts_what_lies_beyond_it():
-    tests = verdicts(alpha=0.1)
-    figure = p_value_scatter(tests, COARSE_ROLES)
-    assert rows(figure, "alpha")[["value", "label"]].values.tolist() == [[0.1, "alpha 0.1"]]
-    p = tests.p[:4]
-    assert f"{(p < 0.1).sum()} below alpha 0.1, {(p > 0.9).sum()} above 0.9" in figure.description
 
 
 def test_evidence_is_minus_log10_p_up_to_16():
@@ -385,13 +379,9 @@ def test_evidence_by_texts_starts_at_even_odds_and_follows_the_path_on_a_scale_o
     assert "Now: local 34 : 1, delimiter 1 : 1." in figure.description
     single = evidence_by_texts(path, ("local", "block", "delimiter"), (np.log(20), np.log(20)), 0.05, "L1 H2")
     assert len(rows(single, "needed")) == 1
-
-
-def test_a_line_of_evidence_over_very_many_texts_has_no_marks():
-    path = np.zeros((MOST_MARKS, 1))
-    figure = evidence_by_texts(path, ("local",), (np.log(20), np.log(240)), 0.05, "L1 H2")
-    assert rows(figure, "point").empty
-    assert len(rows(figure, "evidence")) == MOST_MARKS + 1
+    many = evidence_by_texts(np.zeros((MOST_MARKS, 1)), ("local",), (np.log(20), np.log(240)), 0.05, "L1 H2")
+    assert rows(many, "point").empty
+    assert len(rows(many, "evidence")) == MOST_MARKS + 1
 
 
 def test_densities_from_histograms_stand_where_those_of_the_scores_do():

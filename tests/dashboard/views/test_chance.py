@@ -2,7 +2,6 @@
 
 import re
 
-import numpy as np
 import pytest
 from reading import sent
 
@@ -158,9 +157,3 @@ NOT_SHOWN = "this count does not show that heads look at some tokens rather than
 )
 def test_the_sentence_says_what_the_counts_say(own, under, says):
     assert words.answer("permuted keys", own, under, 72).endswith(f"? {says}")
-
-
-def test_seeds_give_a_mean_and_a_range():
-    assert words.count([3]) == "3"
-    assert words.count([0, 0, 0]) == "0"
-    assert words.count([0, 4, 0]) == f"{np.mean([0, 4, 0]):.1f} (0 to 4)"

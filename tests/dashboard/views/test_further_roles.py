@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from reading import sent
+from reading import scores_in, sent
 
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.roles.measures import ScoreSettings, role_scores
@@ -25,12 +25,6 @@ def added(at, *names):
     assert not at.exception
     assert not at.error
     return at
-
-
-def scores_in(grid):
-    import base64
-
-    return np.frombuffer(base64.b64decode(grid["scores"]), "<f4").reshape(len(grid["roles"]), -1)
 
 
 def test_they_are_off_at_first_and_adding_one_computes_that_one_alone(app):

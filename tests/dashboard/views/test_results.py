@@ -1,6 +1,5 @@
 """Pages on a results folder without a browser: what they draw comes from its statistics."""
 
-import base64
 import os
 import shutil
 import sys
@@ -10,7 +9,7 @@ import pandas as pd
 import pytest
 import streamlit as st
 from corpus_material import corpus, write_corpus
-from reading import button, command_of, sent
+from reading import button, command_of, scores_in, sent
 
 from attention_sieve.__main__ import main
 from attention_sieve.core.corpus.manifest import STATISTICS
@@ -158,20 +157,9 @@ def test_pages_need_the_files_of_statistics_alone(opened, folders_of_results, tm
     assert f"{N_TEXTS} texts of" in told(at)
 
 
-def test_highest_texts_are_read_on_a_click_alone(opened):
+def test_highest_texts_are_read_on_a_click_alone_and_as_far_as_it_was_not_stopped(opened, monkeypatch):
     at = opened("roles", **{"results details": words.HIGHEST})
     assert not at.dataframe
-    button = next(each for each in at.button if each.label.startswith(words.READ))
-    at = button.click().run()
-    assert not at.exception
-    (table,) = at.dataframe
-    scores = table.value["score"].to_numpy()
-    assert len(scores) == N_TEXTS
-    assert (np.diff(scores) <= 0).all()
-
-
-def test_reading_that_is_stopped_shows_the_texts_of_the_shards_that_were_read(opened, monkeypatch):
-    at = opened("roles", **{"results details": words.HIGHEST})
     read, asked = raw.highest, []
 
     def stopped_at_the_second(path, *how):
@@ -190,7 +178,9 @@ def test_reading_that_is_stopped_shows_the_texts_of_the_shards_that_were_read(op
     assert asked == ["000000.parquet", "000001.parquet"]
     at = next(each for each in at.button if each.label.startswith(words.READ)).click().run()
     assert words.STOPPED not in told(at)
-    assert len(at.dataframe[0].value) == N_TEXTS
+    scores = at.dataframe[0].value["score"].to_numpy()
+    assert len(scores) == N_TEXTS
+    assert (np.diff(scores) <= 0).all()
 
 
 @pytest.mark.parametrize("where", ["inspect", "grammar", "similarity", "importance"])
@@ -297,5 +287,4 @@ def test_the_command_line_names_folders(monkeypatch, folders_of_results):
 def test_the_grid_shows_the_means(opened, folders_of_results):
     tests = open_results(folders_of_results[0]).part().tests(Criterion())
     grid = sent(opened("roles"), "Roles of the heads")
-    shown = np.frombuffer(base64.b64decode(grid["scores"]), "<f4").reshape(tests.mean.shape)
-    np.testing.assert_allclose(shown, tests.mean, rtol=1e-6)
+    np.testing.assert_allclose(scores_in(grid), tests.mean.reshape(len(tests.roles), -1), rtol=1e-6)

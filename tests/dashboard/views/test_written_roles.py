@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from reading import sent
+from reading import scores_in, sent
 
 from attention_sieve.core.roles.rules import PREFIX, read_role
 from attention_sieve.dashboard import state
@@ -13,12 +13,6 @@ TEXTS = "The dog saw the dog that the cat saw.\nA stray cat chased a stray dog.\
 GRID = "Roles of the heads"
 ROLE = 'role = 1\nname = "look back"\nletter = "G"\ncolour = "#AA3377"\n[to]\noffset = -1'
 IN_LINK = read_role(ROLE).id.removeprefix(PREFIX)
-
-
-def scores_in(grid):
-    import base64
-
-    return np.frombuffer(base64.b64decode(grid["scores"]), "<f4").reshape(len(grid["roles"]), -1)
 
 
 def test_a_role_in_the_link_stands_in_the_grid_with_its_look_and_scores_as_the_built_in_one(app):
