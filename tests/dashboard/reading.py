@@ -51,6 +51,11 @@ def said(at):
     return [error.value.replace("\\", "").replace(WORD_JOINER, "") for error in at.error]
 
 
+def written(at, words):
+    """Paragraphs with these words."""
+    return [each.value for each in at.markdown if words in each.value]
+
+
 def button(at, label):
     """The button whose label begins so."""
     return next(each for each in at.button if each.label.startswith(label))

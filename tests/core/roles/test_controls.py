@@ -1,16 +1,16 @@
 import numpy as np
 import pytest
 import torch
-from passing import SELF, measured_of, pass_texts
+from passing import SELF, pass_texts
 
 from attention_sieve.core.attention.observers import Tile
 from attention_sieve.core.checkpoints.find import load_checkpoint, randomly_initialised
 from attention_sieve.core.passes.question import answer
-from attention_sieve.core.passes.texts import prepare_all, with_relations
+from attention_sieve.core.passes.texts import prepare_all
 from attention_sieve.core.roles.controls import SEEDS, counts_of, shuffled_words
 from attention_sieve.core.roles.finding import role_finding
 from attention_sieve.core.roles.hypotheses import Criterion
-from attention_sieve.core.roles.measures import USUAL, ScoreSettings, role_scores
+from attention_sieve.core.roles.measures import ScoreSettings, role_scores
 from attention_sieve.core.roles.permuted_keys import GOLDEN, PermutedKeys, _random
 from attention_sieve.core.roles.question import SCORES, scores_question
 from attention_sieve.core.roles.roles import COARSE_ROLES, ROLES
@@ -119,23 +119,6 @@ def test_the_orders_of_a_text_do_not_depend_on_the_texts_beside_it(family, loade
     for one, other, third in zip(alone, together, in_small_tiles, strict=True):
         np.testing.assert_allclose(one.measures, other.measures, rtol=1e-4, atol=1e-5)
         np.testing.assert_allclose(one.measures, third.measures, rtol=1e-4, atol=1e-5)
-
-
-def test_permuted_keys_score_about_uniform_and_repeat_with_their_seed(loaded):
-    checkpoint = loaded("bert")
-    given_texts = [Text((" ".join(np.random.default_rng(seed).permutation(WORDS)),)) for seed in range(40)]
-    texts = with_relations(pass_texts(checkpoint, given_texts), given_texts)
-
-    def measures(seed):
-        return np.stack([text.measures for text in with_permuted_keys(checkpoint, given_texts, seed)])
-
-    one = measures(0)
-    np.testing.assert_array_equal(one, measures(0))
-    assert not np.array_equal(one, measures(1), equal_nan=True)
-    for name in ("local", "delimiter", "delimiter:cls", "delimiter:sep"):
-        assert np.abs(one[:, USUAL.measures.index(name)].mean(axis=0) - 1).max() < 0.2, name
-    whole = np.stack([of_text.measures for of_text in measured_of(checkpoint, texts)])
-    np.testing.assert_array_equal(np.isnan(one), np.isnan(whole))
 
 
 WORDS = ("cat", "dog", "bird", "the", "sat", "on", "red", "mat", "ran", "it")

@@ -3,7 +3,7 @@ import pytest
 
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.roles.measures import USUAL, ScoreSettings, TextMeasures, role_scores
-from attention_sieve.core.roles.roles import FINE_ROLES, ROLES
+from attention_sieve.core.roles.roles import ROLES
 
 TEXTS, LAYERS, HEADS = 4, 2, 3
 NAN = float("nan")
@@ -46,16 +46,6 @@ def test_the_settings_choose_the_direction_of_syntactic_roles_and_the_weight_of_
     for role in ROLES:
         name = f"{role} {direction}" if role.startswith("syntactic") else block if role == "block" else role
         np.testing.assert_array_equal(of_role(scores, role), measured(measures, name))
-
-
-def test_the_sink_is_measured_and_is_a_finer_role():
-    assert "sink" in USUAL.row_measures
-    assert "sink" in FINE_ROLES
-    measures = numbered()
-    measures[:2, USUAL.measures.index("sink")] = NAN
-    found = of_role(scores_of(measures, ScoreSettings()), "sink")
-    assert np.isnan(found[:2]).all()
-    np.testing.assert_array_equal(found[2:], measured(measures, "sink")[2:])
 
 
 def test_both_directions_are_averaged_and_one_alone_stands_for_itself():

@@ -207,19 +207,6 @@ def test_uniform_attention_in_a_window_scores_one(family, loaded):
     assert seen.tolist() == [not is_windowed for is_windowed in windowed]
 
 
-def test_what_does_not_apply_to_a_text_is_nan_and_nothing_else_is(loaded):
-    checkpoint = loaded("bert")
-    single, pair = tokenized(checkpoint, (TEXTS[0], TEXTS[1]))
-    found = scores(checkpoint, [single, pair], [[("amod", (1,), (3, 4))], []])
-    missing = [{name for name, score in zip(USUAL.measures, text) if np.isnan(score).all()} for text in found]
-    other = {f"{role} {way}" for role in ("syntactic:nsubj", "syntactic:dobj", "syntactic:advmod") for way in BOTH}
-    assert missing[0] == {"sink", "block", "block without entropy"} | other
-    assert missing[1] == {"sink"} | {name for name in USUAL.measures if name.startswith("syntactic")}
-    for text in found:
-        assert set(np.isnan(text).mean(axis=(1, 2))) <= {0.0, 1.0}
-        assert (np.nan_to_num(text, nan=1.0) > 0).all()
-
-
 def test_a_text_without_separator_has_no_separator_score(loaded):
     checkpoint = loaded("bert")
     (text,) = tokenized(checkpoint, TEXTS[:1])

@@ -133,15 +133,11 @@ def test_heads_are_named_and_coloured_in_order_and_a_colour_that_returns_is_dash
     assert len({(head["color"], head["dashed"]) for head in heads}) == 12
 
 
-def test_pieces_are_joined_to_words():
-    assert payload()["queries"]["wordLabels"] == ["grandmother", "slept"]
-
-
-def test_short_texts_grow_and_long_texts_scroll():
+def test_pieces_are_joined_to_words_and_keys_that_are_the_queries_are_sent_once_and_long_texts_scroll():
     n_tokens = 300
-    long = payload(queries=plain(["a"] * n_tokens), attention=np.eye(n_tokens)[None], heads=[(0, 0)])
-    assert payload()["height"] is None
-    assert long["height"] == 640
+    short, long = payload(), payload(queries=plain(["a"] * n_tokens), attention=np.eye(n_tokens)[None], heads=[(0, 0)])
+    assert (short["queries"]["wordLabels"], short["keys"]) == (["grandmother", "slept"], None)
+    assert (short["height"], long["height"]) == (None, 640)
 
 
 def test_sieve_share_is_the_mean_over_queries_that_have_a_sieve():
@@ -154,6 +150,8 @@ def test_sieve_share_is_the_mean_over_queries_that_have_a_sieve():
     assert sieve["even"] == 0.3
     assert sieve["queries"] == 2
     assert np.unpackbits(unpacked(sieve["cells"]))[:25].reshape(5, 5).tolist() == cells.tolist()
+    empty = payload(overlay=Overlay(chosen=("block", np.zeros((5, 5), bool))))["sieve"]
+    assert (empty["queries"], empty["inside"], empty["even"]) == (0, [], None)
 
 
 def test_evenly_spread_attention_of_a_causal_model_stays_before_the_query():
@@ -165,11 +163,6 @@ def test_evenly_spread_attention_of_a_causal_model_stays_before_the_query():
         "sieve"
     ]
     assert sieve["even"] == sieve["inside"][0] == 0.25
-
-
-def test_an_empty_sieve_has_no_shares():
-    sieve = payload(overlay=Overlay(chosen=("block", np.zeros((5, 5), bool))))["sieve"]
-    assert (sieve["queries"], sieve["inside"], sieve["even"]) == (0, [], None)
 
 
 @pytest.mark.parametrize(
@@ -219,12 +212,6 @@ def test_queries_and_keys_of_two_texts_travel_apart():
     assert np.abs(sent - attention).max() < 0.004
     assert np.unpackbits(unpacked(data["sieve"]["cells"]))[:15].reshape(5, 3).tolist() == cells.tolist()
     assert data["sieve"]["even"] == 0.3333
-
-
-def test_keys_that_are_the_queries_are_sent_once():
-    queries = side()
-    assert payload(queries=queries)["keys"] is None
-    assert payload(queries=queries, keys=queries)["keys"] is None
 
 
 def window(**changes: object) -> dict:

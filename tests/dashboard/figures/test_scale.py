@@ -68,13 +68,6 @@ def test_uniform_attention_stands_at_zero_and_tau_at_its_own():
         assert set(rows(figure, "uniform")["value"]) == {0.0}
 
 
-def test_the_thresholds_of_shares_lie_between_zero_and_one():
-    taus = rows(ON_SHARES["by tau"], "count")["tau"]
-    assert (taus.min(), taus.max()) == (0.1, 0.9)
-    assert 0.5 in set(taus)
-    assert len(set(taus)) == 17, "the reader's tau is one of them"
-
-
 def test_violins_hold_negative_shares_and_count_them_in_words():
     figure = ON_SHARES["scores by layer"]
     shape = rows(figure, "shape")["score"]

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from reading import sent
+from reading import sent, written
 
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
@@ -37,10 +37,6 @@ def switched_on(app, content="", **link):
 
 def table(at):
     return next(each.value for each in at.table if words.CHECKPOINT in each.value.columns)
-
-
-def written(at, part):
-    return [each.value for each in at.markdown if part in each.value]
 
 
 def test_without_the_switch_no_control_is_computed(app):

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from reading import button, sent
+from reading import button, sent, written
 
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.roles.hypotheses import Criterion
@@ -53,10 +53,6 @@ def expect(at, *lines, grid="Roles of the heads", **criterion):
 def type_corpus(at, *lines):
     at.text_area(key="corpus_text").set_value("\n".join(lines)).run()
     assert not at.exception
-
-
-def written(at, words):
-    return [each.value for each in at.markdown if words in each.value]
 
 
 def test_evidence_over_typed_texts_changes_with_each_text_as_the_library_computes_it(app):

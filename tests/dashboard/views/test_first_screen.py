@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from reading import arcs, button, sent
+from reading import arcs, button, sent, written
 
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.roles.roles import ROLES
@@ -19,10 +19,6 @@ from attention_sieve.dashboard.views.text.typed import SEGMENTS
 
 def labels(at):
     return [each.label for each in at.button]
-
-
-def written(at, words):
-    return [each.value for each in at.markdown if words in each.value]
 
 
 def test_the_buttons_beside_the_text_stay_while_it_is_empty(app):
@@ -44,24 +40,25 @@ def test_the_first_text_that_is_kept_is_in_the_link_with_its_corpus(app, small):
     assert at.query_params["corpus_text"] == "A dog chased a cat.\nA cat slept."
 
 
-@pytest.mark.parametrize(("n_texts", "shown"), [(3, 3), (102, 100)])
-def test_an_upload_is_said_to_be_read_and_its_first_texts_can_be_seen(app, n_texts, shown):
-    lines = [f"Text number {i} is short." for i in range(n_texts)]
+LINES = [f"Text number {i} is short." for i in range(102)]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "n_texts", "shown"),
+    [
+        ("texts.txt", "\n".join(LINES[:3]), 3, LINES[:3]),
+        ("texts.txt", "\n".join(LINES), 102, LINES[:100]),
+        ("not to be typed.json", '[{"text_a": "One.", "text_b": "2 ||| 3."}]', 1, ["One. ||| 2 ||| 3."]),
+    ],
+)
+def test_an_upload_is_said_to_be_read_and_its_first_texts_can_be_seen(app, name, content, n_texts, shown):
     at = app("roles", corpus=controls.UPLOAD)
     assert [each.label for each in at.expander if "read: show" in each.label] == []
-    at.file_uploader(key="upload").upload("texts.txt", "\n".join(lines).encode()).run()
-    (unfolded,) = [each for each in at.expander if each.label == f"{n_texts} texts read: show the corpus"]
-    assert [each.value for each in unfolded.text] == ["\n".join(lines[:shown])]
-    assert [each.value for each in unfolded.markdown] == ([wording.more_texts(2)] if n_texts > shown else [])
-
-
-def test_uploaded_texts_that_could_not_be_typed_are_shown_too(app):
-    at = app("roles", corpus=controls.UPLOAD)
-    file = b'[{"text_a": "One.", "text_b": "Two ||| bars."}, {"text": "A dog."}]'
-    at.file_uploader(key="upload").upload("texts.json", file).run()
-    assert not at.exception
-    (unfolded,) = [each for each in at.expander if each.label == "2 texts read: show the corpus"]
-    assert unfolded.text[0].value == "One. ||| Two ||| bars.\nA dog."
+    at.file_uploader(key="upload").upload(name, content.encode()).run()
+    said = f"{n_texts} text{'s' if n_texts > 1 else ''} read: show the corpus"
+    (unfolded,) = [each for each in at.expander if each.label == said]
+    assert [each.value for each in unfolded.text] == ["\n".join(shown)]
+    assert [each.value for each in unfolded.markdown] == ([wording.more_texts(2)] if n_texts > 100 else [])
 
 
 def test_signs_that_the_model_does_not_know_are_named(app):
