@@ -1,12 +1,11 @@
 import numpy as np
 import pytest
 import torch
-from passing import SELF, pass_texts
+from passing import pass_texts
 
+from attention_sieve.core.analysis import results
 from attention_sieve.core.attention.observers import Tile
 from attention_sieve.core.checkpoints.find import load_checkpoint, randomly_initialised
-from attention_sieve.core.passes.question import answer
-from attention_sieve.core.passes.texts import prepare_all
 from attention_sieve.core.roles.controls import SEEDS, counts_of, shuffled_words
 from attention_sieve.core.roles.finding import role_finding
 from attention_sieve.core.roles.hypotheses import Criterion
@@ -92,12 +91,9 @@ def counts(measured, criterion):
     return counts_of(role_finding(role_scores(measured, ScoreSettings()), criterion).tests, "none")
 
 
-def with_permuted_keys(checkpoint, texts, seed=0):
+def with_permuted_keys(checkpoint, texts):
     """What is measured of texts with permuted keys, in their order."""
-    prepared, _ = prepare_all(checkpoint, texts, SELF, "error")
-    batches = answer(checkpoint, scores_question(ROLES, seed=seed), texts, prepared, SELF)
-    by_index = dict(of_text for batch in batches for of_text in batch)
-    return [by_index[index] for index in range(len(texts))]
+    return results(checkpoint, scores_question(ROLES, seed=0), texts)
 
 
 def test_the_random_numbers_are_those_of_split_mix():
@@ -132,11 +128,6 @@ def test_shuffled_words_are_the_same_words_of_each_segment():
         assert sorted(before.split()) == sorted(after.split())
 
 
-def measures_of_samples(checkpoint, texts):
-    prepared, _ = prepare_all(checkpoint, texts, SELF, "error")
-    return [of_text for batch in answer(checkpoint, SCORES, texts, prepared, SELF) for _, of_text in batch]
-
-
 RULES = ("role", "paper")
 HALF = read_sample("both")[::2]
 """Of the samples: every other text and pair."""
@@ -144,7 +135,7 @@ HALF = read_sample("both")[::2]
 
 def test_random_weights_hold_at_most_alpha_of_each_role(bundled):
     random = load_checkpoint(randomly_initialised(bundled.files, SEEDS[0]), device="cpu")
-    measured = measures_of_samples(random, HALF)
+    measured = results(random, SCORES, HALF)
     for tau in (2.0, 3.0):
         counted = counts(measured, Criterion(tau=tau))
         assert (counted.heads <= 0.05 * counted.n_heads).all(), dict(zip(ROLES, counted.heads))
@@ -154,7 +145,7 @@ def test_random_weights_hold_at_most_alpha_of_each_role(bundled):
 
 def test_permuted_keys_hold_at_most_alpha_of_each_role_and_the_checkpoint_keeps_its_own(bundled):
     chance = with_permuted_keys(bundled, HALF)
-    trained = measures_of_samples(bundled, HALF)
+    trained = results(bundled, SCORES, HALF)
     for tau in (2.0, 3.0):
         counted = counts(chance, Criterion(tau=tau))
         assert (counted.heads <= 0.05 * counted.n_heads).all(), dict(zip(ROLES, counted.heads))

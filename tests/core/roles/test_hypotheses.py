@@ -348,15 +348,6 @@ def test_authors_p_values_and_labels_are_reproduced(task, n_roles):
         np.testing.assert_array_equal(means.holds, given_by_mean)
 
 
-@needs_reference
-@pytest.mark.parametrize(("task", "expected"), [("qnli", {"delim_cls"}), ("sst-2", {"delim", "delim_cls"})])
-def test_the_only_constant_scores_are_those_of_the_previous_token_head_for_delimiters(task, expected):
-    scores, names = reference(task)
-    constant = np.argwhere(verdicts_of(scores, names, criterion(tau=2.0)).constant)
-    assert {names[role] for role, _, _ in constant} == expected
-    assert {(layer, head) for _, layer, head in constant.tolist()} == {(0, 2)}
-
-
 # Errors
 
 

@@ -4,13 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from passing import SELF, pass_texts, whole_map
+from passing import pass_texts, whole_map
 from scipy import stats
 
+from attention_sieve.core.analysis import results
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.question import answer
-from attention_sieve.core.passes.texts import prepare_all, with_relations
+from attention_sieve.core.passes.texts import with_relations
 from attention_sieve.core.roles.hypotheses import Criterion, role_tests
 from attention_sieve.core.roles.matched_pairs import TextMatches, joined_tests, matched_tests
 from attention_sieve.core.roles.measures import DIRECTIONS, SYNTACTIC, SYNTACTIC_MEASURES, ScoreSettings, role_scores
@@ -36,12 +37,6 @@ TEXTS = [
     gold(("dogs", "ran"), (2, 0), ("nsubj", "root")),
 ]
 """In the last no pair of words at the distance of its relation is left."""
-
-
-def asked(checkpoint, texts, question=MATCHED_PAIRS):
-    prepared, _ = prepare_all(checkpoint, texts, SELF, "error")
-    found = dict(one for batch in answer(checkpoint, question, texts, prepared, SELF) for one in batch)
-    return [found[index] for index in range(len(texts))]
 
 
 def brute_force(checkpoint, text):
@@ -99,12 +94,12 @@ def brute_force(checkpoint, text):
 @pytest.mark.parametrize("family", ["bert", "gpt2", "mistral"])
 def test_scores_of_pairs_are_those_of_a_count_word_by_word(family, loaded):
     checkpoint = loaded(family)
-    for text, found in zip(TEXTS, asked(checkpoint, TEXTS), strict=True):
+    for text, found in zip(TEXTS, results(checkpoint, MATCHED_PAIRS, TEXTS), strict=True):
         related, unrelated = brute_force(checkpoint, text)
         np.testing.assert_allclose(found.related, related, rtol=1e-4)
         np.testing.assert_allclose(found.unrelated, unrelated, rtol=1e-4)
-    assert np.isfinite(asked(checkpoint, TEXTS[:1])[0].related).any()
-    assert np.isnan(asked(checkpoint, TEXTS[2:])[0].related).all()
+    assert np.isfinite(results(checkpoint, MATCHED_PAIRS, TEXTS[:1])[0].related).any()
+    assert np.isnan(results(checkpoint, MATCHED_PAIRS, TEXTS[2:])[0].related).all()
 
 
 WRITTEN = {
@@ -166,13 +161,13 @@ def test_pairs_of_a_written_role_are_compared_with_others_at_their_distance_in_t
     ((roles, question),) = matched_questions(("local", role.name)).items()
     wanted = replace(role.wanted, relations=("any",) if role.wanted.relations else ())
     parsed = with_relations(pass_texts(checkpoint, texts), texts, wanted, noted=role.is_noted)
-    for found, prepared in zip(asked(checkpoint, texts, question), parsed, strict=True):
+    for found, prepared in zip(results(checkpoint, question, texts), parsed, strict=True):
         related, unrelated = token_by_token(checkpoint, prepared, role)
         np.testing.assert_allclose(found.related[0], related, rtol=1e-4)
         np.testing.assert_allclose(found.unrelated[0], unrelated, rtol=1e-4)
-    found = asked(checkpoint, texts, question)
+    found = results(checkpoint, question, texts)
     if rule == "an offset":  # where every pair of the first text has another one at its distance
-        (measured,) = asked(checkpoint, texts[:1], scores_question(roles))
+        (measured,) = results(checkpoint, scores_question(roles), texts[:1])
         np.testing.assert_allclose(found[0].related[0], measured.measures[0], rtol=1e-4)
     tests = matched_tests(found, "both", Criterion(), roles)
     both = joined_tests([tests, tests])
@@ -243,9 +238,9 @@ def test_cross_attention_has_no_pairs_of_words(loaded):
 
 def test_one_of_four_syntactic_heads_of_the_bundled_checkpoint_is_positional(bundled):
     texts = read_sample("both")
-    scored = role_scores(asked(bundled, texts, SCORES), ScoreSettings())
+    scored = role_scores(results(bundled, SCORES, texts), ScoreSettings())
     tests = role_tests(scored.scores, ROLES, Criterion(), scored.uniform)
-    matched = matched_tests(asked(bundled, texts), "dependent-to-head", Criterion())
+    matched = matched_tests(results(bundled, MATCHED_PAIRS, texts), "dependent-to-head", Criterion())
     place, marked = ROLES.index("syntactic"), matched.positional(tests)
     assert tests.holds[place].sum() == 4
     assert np.argwhere(marked[place]).tolist() == [[1, 8]]

@@ -3,8 +3,8 @@ import numpy as np
 import pytest
 from transformers import BertModel
 
+from attention_sieve.core.analysis import results
 from attention_sieve.core.attention.settings import PassSettings
-from attention_sieve.core.passes.question import answer
 from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.roles.measures import ScoreSettings, role_scores
 from attention_sieve.core.roles.on_text import pass_text
@@ -19,8 +19,7 @@ def test_a_text_as_it_is_shown_has_the_scores_of_the_question_and_the_attention_
     text = text_of(["The black cat quickly chased two birds.", "She ran."], "a text")
     prepared = prepare(checkpoint, text, SELF)
     passed = pass_text(checkpoint, text, prepared, SELF, ScoreSettings())
-    ((_, measures),) = next(iter(answer(checkpoint, SCORES, [text], {0: prepared}, SELF)))
-    expected = role_scores([measures], ScoreSettings())
+    expected = role_scores(results(checkpoint, SCORES, [text]), ScoreSettings())
     np.testing.assert_allclose(passed.scores, expected.scores[0], rtol=1e-5)
     assert passed.text_attention.text.pairs, "grammatical relations are known"
     eager = naive.eager_attention(BertModel, folders("bert"), prepared.source.ids, prepared.source.type_ids)

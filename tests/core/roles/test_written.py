@@ -3,12 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
-from passing import SELF, pass_texts
+from passing import pass_texts
 
 import attention_sieve
 from attention_sieve.__main__ import main
+from attention_sieve.core.analysis import results
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.passes.question import answer
 from attention_sieve.core.passes.texts import with_relations
 from attention_sieve.core.roles.measures import RoleSet, ScoreSettings, role_scores
 from attention_sieve.core.roles.question import scores_question
@@ -40,9 +40,8 @@ def written(conditions):
 
 
 def scores(checkpoint, role, scale):
-    texts = dict(enumerate(pass_texts(checkpoint, TEXTS)))
-    found = dict(pair for batch in answer(checkpoint, scores_question((role,)), TEXTS, texts, SELF) for pair in batch)
-    return role_scores([found[row] for row in texts], ScoreSettings(roles=(role,), scale=scale))
+    measured = results(checkpoint, scores_question((role,)), TEXTS)
+    return role_scores(measured, ScoreSettings(roles=(role,), scale=scale))
 
 
 @pytest.mark.parametrize("role", BUILT_IN)
