@@ -94,10 +94,6 @@ def tested(
 ) -> ClaimFinding:
     """What becomes of a claim in one place.
 
-    Args:
-        given: texts; None for the probe texts of the role.
-        read: makes texts ready for the checkpoint.
-
     Raises: AnalysisError for heads that are not there, and of any stage.
     """
     texts = claim_texts(settings, given, checkpoint.tokenizer, checkpoint.max_tokens)

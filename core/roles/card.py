@@ -13,11 +13,7 @@ MARKDOWN: Final = ".md"
 
 
 def role_card(table: pd.DataFrame, facts: Mapping[str, str]) -> str:
-    """A section in Markdown: how many and which heads have each role, and what that was computed from.
-
-    Args:
-        table: of tests, with a row per role, layer and head, from `attention_sieve.core.roles.tables.head_table`.
-    """
+    """A section in Markdown: how many and which heads have each role by a table of tests, and how that was computed."""
     lines = [
         "## Attention heads",
         "",

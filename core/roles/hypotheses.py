@@ -161,11 +161,7 @@ Moments = tuple[Int[np.ndarray, "*cell"], Float[np.ndarray, "*cell"], Float[np.n
 
 
 def tests_of_moments(scores: Moments, above_uniform: Moments, roles: tuple[str, ...], settings: Criterion) -> HeadTests:
-    """The tests of `role_tests` from the moments of the scores, by role, layer and head.
-
-    Args:
-        above_uniform: of the scores less what is clearly above uniform attention.
-    """
+    """The tests of `role_tests` from the moments of the scores, and of these less what exceeds uniform attention."""
     above_tau = one_sided(*scores, settings.tau, settings.ddof)
     beyond_uniform = one_sided(*above_uniform, 0.0, settings.ddof)
     parts = [above_tau] if settings.rule == "paper" else [above_tau, beyond_uniform]
@@ -217,11 +213,7 @@ def one_sided(
     ddof: int,
     within: tuple[float, float] = (0.0, 1.0),
 ) -> OneSided:
-    """The test from the number of values, their mean, and the sum of their squared deviations from it.
-
-    Args:
-        within: range of p-values to compute; lower ones become 0 and higher ones 1, which saves most of the time.
-    """
+    """The test from count, mean and squared deviations; p-values outside `within` become 0 or 1, which saves time."""
     std = np.sqrt(ratio(squares, texts - ddof))
     constant = (texts >= 2) & (std <= CONSTANT_SPREAD * np.abs(mean))
     t = ratio((mean - threshold) * np.sqrt(texts), np.where(constant, 0, std))

@@ -133,12 +133,7 @@ Cells = list[tuple[int, int, float]]
 
 
 def matched_sieves(texts: Sequence[MatchedPairs], live: Sequence[Int[np.ndarray, "_ 2"]]) -> MatchedSieves:
-    """The entries that the scores of a batch read.
-
-    Args:
-        texts: pairs of each text.
-        live: first and one-past-last key that each query of each text can attend to.
-    """
+    """The entries that the scores of a batch read, from the pairs of each text and the keys that queries can see."""
     rows: list[tuple[int, int, int, int, float]] = []
     applicable = np.zeros((len(texts), len(SYNTACTIC_MEASURES)), dtype=bool)
     for number, (pairs, bounds) in enumerate(zip(texts, live, strict=True)):
@@ -169,9 +164,6 @@ def matched_tokens(
     Pairs are of single tokens, and their distance is counted in tokens. A pair counts as in the score of the role. It
     is compared with the pairs of tokens, none of them special, that neither the role nor a relation that the text is
     noted with joins in either direction, of which at most MOST_OTHERS are read.
-
-    Args:
-        live: first and one-past-last key that each query of each text can attend to.
     """
     applicable = np.zeros((len(texts), 1), dtype=bool)
     columns, weights = [np.zeros((0, 4), np.int64)], [np.zeros(0)]
@@ -267,12 +259,7 @@ def matched_tests(
     criterion: Criterion,
     roles: tuple[str, ...] = SYNTACTIC,
 ) -> MatchedTests:
-    """Whether heads score higher on pairs that a relation joins than on pairs at the same distance.
-
-    Args:
-        criterion: level, correction and its family, standard deviation and method; tau is not used.
-        roles: that the texts were compared for.
-    """
+    """Whether heads score higher on pairs that a relation joins than on others at their distance; tau is not used."""
     related = _by_role(np.stack([text.related for text in texts]), direction, RoleSet(roles))
     unrelated = _by_role(np.stack([text.unrelated for text in texts]), direction, RoleSet(roles))
     part = one_sided(*moments(related - unrelated), 0.0, criterion.ddof)

@@ -40,9 +40,6 @@ def pair_sieves(
     A score is the mean over pairs of the attention between their tokens, relative to uniform attention; its greatest
     value has every query attend to its key of largest weight alone. A share is the mean over queries, and the sieve of
     a query is every piece at the other end of its relations, so that a head can put all of its attention inside.
-
-    Args:
-        live: first and one-past-last key that each query of each text can attend to.
     """
     n_texts, n_measures = len(texts), len(roles.pair_shares)
     shape = (n_measures, n_texts, *(max(map(len, sides)) for sides in _sides(texts)))

@@ -231,11 +231,7 @@ def sieve_cells(
     directions: Sequence[str] = DIRECTIONS[:1],
     window: Window | None = None,
 ) -> Bool[np.ndarray, "query key"]:
-    """A role's sieve as a boolean map, for display; all False if the role is not applicable.
-
-    Args:
-        directions: for roles whose pairs can be read both ways, of DIRECTIONS.
-    """
+    """A role's sieve in a window, in `directions` where it has two, for display; all False if it is not applicable."""
     window = window or Window((0, len(text.queries.ids)), (0, len(text.keys.ids)))
     query, key = np.arange(*window.queries), np.arange(*window.keys)
     cells = np.zeros((len(query), len(key)), dtype=bool)

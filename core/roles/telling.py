@@ -16,9 +16,6 @@ def telling_head(text_attention: TextAttention) -> Head:
     same distance, is greatest; the head with the greatest sum is chosen, the first in case of a tie. A head that always
     looks one word back, or that spreads its attention evenly, has a sum of 0. In a text without relations all words
     count as related.
-
-    Args:
-        text_attention: a text and its attention; for a long text, that inside the window.
     """
     text, window, attention = text_attention.text, text_attention.window, text_attention.attention
     is_query = text.queries.segments[slice(*window.queries)] != SPECIAL

@@ -99,16 +99,7 @@ def round_ends(values: Iterable[float]) -> Ends:
 
 
 def score_position(channel: Any, field: str, scale: Scale, title: str, ends: Ends) -> Any:
-    """Position of a score on its scale.
-
-    Scores are on a scale of log(1 + score), which includes 0 and compresses large scores. Shares above chance can be
-    negative and are at most 1.
-
-    Args:
-        channel: `alt.X` or `alt.Y`.
-        field: the score.
-        ends: of the axis, as of `score_ends`.
-    """
+    """Position of a score: on a scale of log(1 + score), which includes 0 and compresses; of shares on a linear one."""
     along = alt.Scale(type="symlog", constant=1, domain=list(ends), nice=False)
     if scale == "share":
         along = alt.Scale(domain=list(ends), nice=False)

@@ -95,8 +95,7 @@ def table_csv(table: "pd.DataFrame", provenance: Mapping[str, str]) -> bytes:
     A comment above the header would break most readers. Text that a spreadsheet would treat as a formula is prefixed
     with an apostrophe; numbers never are.
 
-    Raises:
-        ValueError: if the provenance has the name of a column of the table.
+    Raises: ValueError if the provenance has the name of a column of the table.
     """
     if duplicates := [name for name in provenance if name in table.columns]:
         raise ValueError(f"Provenance and table both have a column {duplicates[0]!r}.")

@@ -88,8 +88,6 @@ def template(chart: "alt.LayerChart", *, title: str, reading: Sequence[str] = ()
     Creating a specification is much slower than drawing it, so callers cache the result.
 
     Args:
-        chart: its layers, bottom first, each for the rows of one kind (`of_kind`).
-        reading: short lines under the title that explain the marks.
         height: of the marks, in pixels, without title, axis and legend.
     """
     # Altair gives each chart without data an empty table, unless the outer chart names one.

@@ -108,11 +108,7 @@ def as_odds(evidence: Float[np.ndarray, "*cell"]) -> Float[np.ndarray, "*cell"]:
 
 
 def odds(evidence: float) -> str:
-    """Evidence as odds, such as "34 : 1", rounded down so that it does not seem to reach a threshold.
-
-    Args:
-        evidence: natural logarithm of the evidence; NaN if no text has a score.
-    """
+    """Evidence, a natural logarithm, as odds such as "34 : 1"; rounded down, so as not to seem to reach a threshold."""
     if math.isnan(evidence):
         return "no bet"
     number = math.exp(min(abs(evidence), 99.0)) * (1 + 1e-6)  # the browser uses single precision

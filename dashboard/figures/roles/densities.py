@@ -57,14 +57,7 @@ def density(values: Float[np.ndarray, "score"], scale: Scale = "score") -> Densi
 def outline(
     values: Float[np.ndarray, "score"], scale: Scale = "score"
 ) -> tuple[Float[np.ndarray, "place"], Float[np.ndarray, "place"]]:
-    """The outline of the density of some scores.
-
-    Args:
-        values: scores from 0 upwards, or shares up to 1; not NaN.
-
-    Returns: scores from the lowest to the highest, and the half width of the shape there, up to HALF_WIDTH; both empty
-        if there is no density.
-    """
+    """Scores of a shape from the lowest to the highest, and half widths up to HALF_WIDTH; empty without a density."""
     curve = density(values, scale)
     if curve is None:
         return np.empty(0), np.empty(0)

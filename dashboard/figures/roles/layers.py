@@ -25,10 +25,6 @@ NARROWEST: Final = 11
 def heads_per_layer(tests: HeadTests, roles: Sequence[str]) -> Figure:
     """Bars by layer, one row of bars for each role and one for the heads with two or more coarse roles.
 
-    Args:
-        tests: which heads hold which roles.
-        roles: the roles to show, top first.
-
     Source: Pande et al. 2021, roles across layers and multi-functional heads.
     """
     held = tests.holds.sum(axis=2)[[tests.roles.index(role) for role in roles]]

@@ -40,9 +40,6 @@ NOTHING: Final = "No test has a p-value."
 def p_value_scatter(tests: HeadTests, roles: Sequence[str], scale: Scale = "score") -> Figure:
     """Every test's p-value in the order of the heads, with a histogram beside it that shares the p axis.
 
-    Args:
-        tests: tests of all heads; those without a p-value are left out and counted in the description.
-
     Source: Pande et al. 2021, scatter of all p-values with marginal histogram.
     """
     points = _points(tests, roles)

@@ -46,14 +46,7 @@ _sieves: Final[WeakKeyDictionary[TextAttention, dict[tuple[SyntacticDirection, t
 def where_heads_look(
     visit: Visit, screen: OnScreen, heads: list[Head], grid: str, asked: AskedLink | None = None
 ) -> TextAttention:
-    """Draw the arcs of the chosen heads, and for a long text the overview that moves their window.
-
-    Args:
-        grid: key of the grid in which they were chosen.
-        asked: the link that a lesson asks for; until it is answered, the words of its head stand there without links.
-
-    Returns: the attention that is drawn, or would be if a head were chosen.
-    """
+    """Draw the arcs of the chosen heads, or of the one of which a lesson asks a link; return the attention drawn."""
     take = None if asked is None else asked.take
     if asked is not None and take is not None:
         heads = [asked.head]

@@ -41,11 +41,7 @@ class Controlled:
 
 
 def controlled(visit: Visit, tested: Corpus, container: DeltaGenerator) -> tuple[Controlled, ...]:
-    """The corpus under every control, if the reader turns this on; empty otherwise, and after a stop.
-
-    Args:
-        tested: the checkpoint on the corpus; the controls are run on the texts that it was tested on.
-    """
+    """The texts of the corpus under every control, if the reader turns this on; empty otherwise, and after a stop."""
     with container:
         is_wanted = toggle("What would chance give?", key="chance", help=wording.SWITCH_HELP)
     if not is_wanted:
@@ -72,30 +68,19 @@ def controlled(visit: Visit, tested: Corpus, container: DeltaGenerator) -> tuple
 def counts(
     tested: Corpus, controls: tuple[Controlled, ...], table_roles: tuple[str, ...], facts: Mapping[str, str]
 ) -> None:
-    checkpoint_counts, control_counts = counts_of(tested.tests, "none"), [control.counts for control in controls]
-    roles = [role for role in table_roles if tested.tests.texts[tested.tests.roles.index(role)].any()]
-    titles = {role: plain(role_title(role)) for role in roles}
-    by_control = {
-        control: [of_pass for of_pass in control_counts if of_pass.control == control] for control in wording.ANSWERS
-    }
-    rows = {role: tested.tests.roles.index(role) for role in roles}
-    own = [str(checkpoint_counts.heads[row]) for row in rows.values()]
-    table = pd.DataFrame({"role": list(map(role_title, roles)), wording.CHECKPOINT: own})
-    for control, of_control in by_control.items():
-        table[control] = [wording.count([int(of_pass.heads[row]) for of_pass in of_control]) for row in rows.values()]
+    own, under, place = counts_of(tested.tests, "none"), [each.counts for each in controls], tested.tests.roles.index
+    rows = {role: place(role) for role in table_roles if tested.tests.texts[place(role)].any()}
+    own_heads = {plain(role_title(role)): int(own.heads[row]) for role, row in rows.items()}
+    table = pd.DataFrame({"role": list(map(role_title, rows)), wording.CHECKPOINT: list(map(str, own_heads.values()))})
+    answers = []
+    for control in wording.ANSWERS:
+        of_control = [each.heads for each in under if each.control == control]
+        heads = {plain(role_title(role)): [int(n[row]) for n in of_control] for role, row in rows.items()}
+        table[control] = list(map(wording.count, heads.values()))
+        answers.append(wording.answer(control, own_heads, heads, own.n_heads))
     st.table(table, border="horizontal", hide_index=True)
-    st.markdown(
-        "\n".join(
-            wording.answer(
-                control,
-                {titles[role]: int(checkpoint_counts.heads[row]) for role, row in rows.items()},
-                {titles[role]: [int(of_pass.heads[row]) for of_pass in of_control] for role, row in rows.items()},
-                checkpoint_counts.n_heads,
-            )
-            for control, of_control in by_control.items()
-        )
-    )
-    table_downloads("controls", counts_table([checkpoint_counts, *control_counts]), facts)
+    st.markdown("\n".join(answers))
+    table_downloads("controls", counts_table([own, *under]), facts)
 
 
 def say_positional(tested: Corpus, matched: MatchedTests) -> None:

@@ -46,12 +46,7 @@ def count(heads: Sequence[int]) -> str:
 def answer(
     control: Control, checkpoint_heads: Mapping[str, int], control_heads: Mapping[str, Sequence[int]], n_heads: int
 ) -> str:
-    """The question that a control answers, and what the counts say about it, as a list item.
-
-    Args:
-        checkpoint_heads: heads of this checkpoint by role.
-        control_heads: heads under the control by role, one number per seed.
-    """
+    """The question that a control answers, and what the counts say about it, as a list item; a count for each seed."""
     none = [role for role, heads in control_heads.items() if not any(heads)]
     as_many = [
         role for role, heads in control_heads.items() if role not in none and np.mean(heads) >= checkpoint_heads[role]
