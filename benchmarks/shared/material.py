@@ -135,7 +135,7 @@ def bare(checkpoint: Checkpoint, model: Any, batches: Batches) -> None:
 
 def scored(checkpoint: Checkpoint, batches: Batches) -> Float[np.ndarray, "text measure layer head"]:
     """Every measure with observers."""
-    return np.concatenate([score_batch(checkpoint, batch, SETTINGS).measures for batch in batches])
+    return np.stack([text.measures for batch in batches for text in score_batch(checkpoint, batch, SETTINGS).texts])
 
 
 def from_stored_maps(

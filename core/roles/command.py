@@ -91,10 +91,11 @@ PAIR_COLUMNS: Final = {
 def add_commands(commands: Any) -> None:
     """Add the commands to the command line's subparsers."""
     sentence = "compute the sieve bias score of every head for every role"
-    of_scores = replace(ROLE_ANALYSIS, settings=ScoreSettings(), columns=SCORE_COLUMNS)
+    of_roles: Any = ROLE_ANALYSIS
+    of_scores = replace(of_roles, settings=ScoreSettings(), columns=SCORE_COLUMNS)
     _add_inputs(add_analysis_command(commands, "score", score, sentence, of_scores))
     sentence = "compare the number of heads in each role with control conditions"
-    of_controls = replace(ROLE_ANALYSIS, columns=CONTROL_COLUMNS)
+    of_controls = replace(of_roles, columns=CONTROL_COLUMNS)
     counting = add_analysis_command(commands, "controls", controls, sentence, of_controls)
     counting.description = f"{counting.description}{column_list('Columns of --pairs', PAIR_COLUMNS)}"
     _add_inputs(counting)
