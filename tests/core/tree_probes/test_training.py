@@ -24,7 +24,7 @@ from attention_sieve.core.texts.text import Text, read_file
 from attention_sieve.core.texts.tokens import words_of
 from attention_sieve.core.tree_probes import training as probe_training
 from attention_sieve.core.tree_probes.features import check_kind, embedded_words, word_attention_maps, word_pieces
-from attention_sieve.core.tree_probes.probe import Probe, TreeProbeSettings, offset_scores, uas
+from attention_sieve.core.tree_probes.probe import TreeProbeSettings, offset_scores, uas
 from attention_sieve.core.tree_probes.texts import NO_CANDIDATE, probe_texts
 from attention_sieve.core.tree_probes.training import predicted_heads, scores, train
 from attention_sieve.core.tree_probes.word_vectors import no_vectors
@@ -43,23 +43,6 @@ def test_scores_are_those_of_the_formula_written_out_pair_by_pair(table, rows):
     text = made_text(np.random.default_rng(0), [2, 0, 2, 3, 2], rows=rows)
     probe = random_probe(dimension=table.shape[1])
     np.testing.assert_allclose(scores(probe, text, table), by_the_formula(probe, text, table), rtol=1e-4, atol=1e-4)
-
-
-def test_root_stands_first_for_words_as_for_attention():
-    # All attention is 1, and the weight of a candidate is its vector: ROOT 100, then the words' 1, 10 and 1000.
-    text = made_text(np.random.default_rng(0), [0, 1, 2], rows=[1, 2, 3])
-    text = with_attention(text, np.ones((2, 3, 5, 5), np.float16))
-    table = np.array([[0.0], [1], [10], [1000]], np.float32)
-    by_word = np.zeros((2, 2, 2, 3, 1))
-    by_word[1, 0, 1, 2] = 1  # u of one head, for the candidate's vector
-    probe = Probe(
-        constant=np.zeros((2, 2, 3)), by_word=by_word, root_vector=np.array([100.0]), root_parts=np.array([0.75, 0.25])
-    )
-    assert scores(probe, text, table).tolist() == [[100, 1, 10, 1000]] * 3
-    # A head's attention to [CLS] speaks for ROOT alone, whatever ROOT's and the words' vectors are.
-    attention = np.zeros((2, 3, 5, 5), np.float16)
-    attention[1, 2, 2:, 0] = 1
-    assert scores(probe, with_attention(text, attention), table).tolist() == [[75, 0, 0, 0]] * 3
 
 
 def test_texts_of_other_lengths_beside_it_change_nothing_of_a_text():
@@ -182,18 +165,12 @@ def test_texts_are_worked_on_in_parts_of_a_bounded_size_with_the_same_result(mon
     settings = TreeProbeSettings(texts_per_step=9, learning_rate=0.05, epochs=3)
     whole = trained(texts, settings)
     predicted = predicted_heads(whole.probe, texts, NO_VECTORS)
-    taken, batch_of = [], probe_training._batch
     monkeypatch.setattr(probe_training, "ENTRIES", 6 * 9 * 9 * 3)
-    monkeypatch.setattr(probe_training, "_batch", lambda some, table: taken.append(some) or batch_of(some, table))
     assert [found.tolist() for found in predicted_heads(whole.probe, texts, NO_VECTORS)] == [
         found.tolist() for found in predicted
     ]
-    assert [text for some in taken for text in some] == texts
     in_parts = trained(texts, settings)
     np.testing.assert_allclose(in_parts.probe.constant, whole.probe.constant, rtol=1e-3, atol=1e-5)
-    padded = [len(some) * 6 * (2 + max(len(text.heads) for text in some)) ** 2 for some in taken]
-    assert max(n for n, some in zip(padded, taken) if len(some) > 1) <= 6 * 9 * 9 * 3
-    assert {len(some) for some in taken} >= {1, 2, 3}
 
 
 def test_too_few_texts_teach_nothing():

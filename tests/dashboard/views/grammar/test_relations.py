@@ -237,7 +237,7 @@ def test_moving_what_needs_no_pass_runs_none(parsing, monkeypatch):
 
 def test_a_relation_brings_its_best_head_and_its_direction(parsing, checkpoint):
     at = parsing()
-    for one in computed(find_checkpoint(checkpoint))[:4]:
+    for one in computed(find_checkpoint(checkpoint))[:2]:
         way, layer, head = one.best
         other = next(name for name in DIRECTION_NAMES if name != way)
         at.segmented_control(key="way").set_value(DIRECTION_NAMES[other]).run()
@@ -343,11 +343,10 @@ def test_relations_of_a_file_are_gold_and_its_documents_are_the_units(parsing, c
 def test_texts_that_are_too_long_are_named_and_left_out_or_cut(parsing, checkpoint):
     long_one = "The dog ran and " * 12 + "sat."
     given = "\n".join([*TEXTS, long_one])
-    at = parsing(corpus_text=given)
-    assert any("text 5" in each.value for each in at.warning)
-    assert_shows(table(at), computed(find_checkpoint(checkpoint)))
     at = parsing(corpus_text=given, random="true")
     assert not at.exception, "random weights ask about long texts once more"
+    assert any("text 5" in each.value for each in at.warning)
+    assert_shows(table(at), computed(find_checkpoint(checkpoint)))
     at.segmented_control(key="long_texts").set_value("cut them").run()
     assert table(at)["cases"].iloc[0] > computed(find_checkpoint(checkpoint))[0].n_cases
 
