@@ -12,6 +12,7 @@ import resource
 import shutil
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import hypothesis
@@ -84,41 +85,19 @@ MENTIONS = (
 SENTEVAL = b"tr\tA\tthe cat sat\ntr\tB\ta dog ran\nva\tA\ttwo birds\nva\tB\tit sat\nte\tA\tthe mat\nte\tB\tred apples\n"
 TRIALS_TABLE = b"checkpoint,data,pooling,seed\nbundled,tasks/tense.txt,cls,0\nbundled,length,mean,1\n"
 FREQUENCIES = (b"the\nof\nand\n", b"rank\tword\tcount\n1\tthe\t500\n2\tof\t30\n", gzip.compress(b"the\nof\n"))
-PROGRESS_LINES = b"\n".join(
-    json.dumps(line).encode()
-    for line in (
-        {
-            "event": "start",
-            "step": 0,
-            "steps": 4,
-            "pid": 1,
-            "created": 1.5,
-            "state": None,
-            "message": "",
-            "checkpoint": "x",
-        },
-        {"event": "loss", "step": 1, "loss": 0.5},
-        {"event": "note", "note": "slow"},
-        {"event": "end", "state": "finished", "step": 4, "message": ""},
-        {},
-    )
+PROGRESS_LINES = (
+    b'{"event": "start", "step": 0, "steps": 4, "pid": 1, "created": 1.5, "state": null, "message": "", '
+    b'"checkpoint": "x"}\n{"event": "loss", "step": 1, "loss": 0.5}\n{"event": "note", "note": "slow"}\n'
+    b'{"event": "end", "state": "finished", "step": 4, "message": ""}\n{}'
 )
 RECORD_FILE = json.dumps({"settings": {"steps": 4}, "data": "x.csv", "result": {"accuracy": 0.5}}).encode()
 HISTORY_LINES = (
     b'{"step": 1, "log_alpha": [[0.5, 1.0], [2.0, -1.0]]}\n{"step": 2, "log_alpha": [[0.4, 1.0], [2.0, 0.0]]}\n'
 )
-TRIALS_PROGRESS = json.dumps(
-    {
-        "state": "running",
-        "pid": 1,
-        "created": 1.5,
-        "failed": [],
-        "done": 1,
-        "total": 2,
-        "message": "",
-        "seconds_left": 3.0,
-    }
-).encode()
+TRIALS_PROGRESS = (
+    b'{"state": "running", "pid": 1, "created": 1.5, "failed": [], "done": 1, "total": 2, "message": "", '
+    b'"seconds_left": 3.0}'
+)
 REMOVED = b'{"format": 1, "removed": {"encoder": [[0, 1], [1, 2]]}}'
 
 
@@ -209,14 +188,13 @@ def stored(content):
     unpack("key", checksum_of("key", content), content)
 
 
+SAMPLES = {".txt": PLAIN, ".csv": TABLE, ".tsv": TABS, ".json": JSON, ".jsonl": LINES, ".conllu": CONLLU}
 READERS = {
     "typed texts": (of_text(read_typed), (PLAIN,)),
-    "texts, .txt": (of_content(lambda content: read_file("a.txt", content)), (PLAIN,)),
-    "texts, .csv": (of_content(lambda content: read_file("a.csv", content)), (TABLE,)),
-    "texts, .tsv": (of_content(lambda content: read_file("a.tsv", content)), (TABS,)),
-    "texts, .json": (of_content(lambda content: read_file("a.json", content)), (JSON,)),
-    "texts, .jsonl": (of_content(lambda content: read_file("a.jsonl", content)), (LINES,)),
-    "texts, .conllu": (of_content(lambda content: read_file("a.conllu", content)), (CONLLU,)),
+    **{
+        f"texts, {suffix}": (of_content(partial(read_file, f"a{suffix}")), (sample,))
+        for suffix, sample in SAMPLES.items()
+    },
     "columns": (of_content(lambda content: read_columns(content, ".csv")), (TABLE,)),
     "labelled texts": (of_content(labelled), (TABLE,)),
     "columns to train on": (of_content(lambda content: column_names("a.csv", content)), (TABLE,)),

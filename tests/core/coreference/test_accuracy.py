@@ -26,7 +26,7 @@ from attention_sieve.core.coreference.accuracy import (
     coreference_scores,
 )
 from attention_sieve.core.coreference.analysis import COREFERENCE_ANALYSIS, CoreferenceFinding, coreference_table
-from attention_sieve.core.coreference.mentions import Mention, MentionText, windows
+from attention_sieve.core.coreference.mentions import Mention, MentionText
 from attention_sieve.core.coreference.observer import mention_choices
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.texts import prepare
@@ -122,15 +122,6 @@ def test_parts_of_a_document_stand_in_one_half():
     assert coreference_scores(texts[:3], [chosen(ANN, first, second)] * 3).judgement.held_out is None, (
         "one document has no halves"
     )
-
-
-def test_windows_of_gold_documents_are_of_these_documents(gum, bundled):
-    documents, cut = gum("coref_dev"), gum("antecedent_windows_dev")
-    names = [text.name for text in documents]
-    assert list(dict.fromkeys(text.document for text in cut)) == names
-    again = windows(bundled, documents[:2]).texts
-    assert len({text.name for text in again}) == len(again) > 2
-    assert list(dict.fromkeys(text.document for text in again)) == names[:2]
 
 
 @given(st.lists(st.lists(st.integers(0, 3), min_size=2, max_size=7), min_size=1, max_size=4), st.integers(0, 9))

@@ -264,7 +264,8 @@ def test_documents_are_cut_at_ends_of_sentences(loaded):
     checkpoint = loaded("bert")
     (whole,) = read([long_document(12)])
     cut = windows(checkpoint, [whole], 20)
-    assert len(cut.texts) > 3
+    assert len({text.name for text in cut.texts}) == len(cut.texts) > 3
+    assert {text.document for text in cut.texts} == {whole.name}
     assert [word for text in cut.texts for word in text.shown] == list(whole.shown)
     for text in cut.texts:
         assert len(checkpoint.tokenizer(text.text.segments[0])["input_ids"]) <= 20
