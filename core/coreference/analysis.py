@@ -19,7 +19,7 @@ from attention_sieve.core.coreference.accuracy import (
     coreference_scores,
 )
 from attention_sieve.core.coreference.mentions import MentionText
-from attention_sieve.core.passes.question import Arrays, Question, text_alone
+from attention_sieve.core.passes.question import Question, text_alone
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.statistics.cases import LEAST_TIMES
 from attention_sieve.core.statistics.means import check_alpha
@@ -144,16 +144,11 @@ def choice_question(from_word: FromWord) -> Question[MentionText, MentionChoices
         text_of=lambda text: text.text,
         depends_on=depends_on,
         compute=compute,
-        pack=_pack,
+        pack=lambda result: {name: getattr(result, name) for name in STORED},
         unpack=lambda arrays: MentionChoices(**{name: arrays[name] for name in STORED}),
         kinds=(*ONE_STACK, "encoder"),
         why_not="Mentions are in one text, but decoder and cross-attention need two. Choose encoder attention.",
     )
-
-
-def _pack(result: MentionChoices) -> Arrays:
-    arrays = {name: getattr(result, name) for name in STORED}
-    return arrays | {"mentions": result.mentions.astype(np.int32), "words": result.words.astype(np.int32)}
 
 
 def coreference_table(finding: CoreferenceFinding) -> "pd.DataFrame":

@@ -127,8 +127,8 @@ def _choices(columns: Mapping[str, np.ndarray], text: MentionText, words: WordMa
     n_mentions = len(text.mentions)
     heads = [mention.head for mention in text.mentions]
     return MentionChoices(
-        mentions=columns["mentions"][..., :n_mentions],
-        words=columns["words"][..., :n_mentions],
+        mentions=columns["mentions"][..., :n_mentions].astype(np.int32),
+        words=columns["words"][..., :n_mentions].astype(np.int32),
         to_antecedents=columns["to_antecedents"][..., :n_mentions].astype(np.float32),
         from_others=columns["from_others"][..., :n_mentions].astype(np.float32),
         is_read=words.has_tokens[heads],

@@ -1,6 +1,7 @@
 """Heads and baselines on coreference as rows: Clark's table, and what one head chose for every mention."""
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Final
 
 import numpy as np
@@ -23,6 +24,9 @@ RANDOM: Final = "random mention"
 DESIGN_EFFECT: Final = "design effect"
 TIMES_OTHERS: Final = "times others"
 FROM_EVERYWHERE: Final = "from everywhere"
+OF_GROUPS: Final = ("", " low", " high", f" {DESIGN_EFFECT}")
+"""Ends of the names of the columns of a group."""
+UNKNOWN: Final = np.full(len(GROUPS), np.nan)
 HELD_OUT: Final = "best head of one half, on the other"
 
 
@@ -61,16 +65,11 @@ def _control(control: KeyMatched, head: tuple[int, ...]) -> dict[str, object]:
     return {TIMES_OTHERS: float(control.times[head]), FROM_EVERYWHERE: bool(control.from_everywhere[head])}
 
 
-def _row(
-    name: str,
-    shares: Float[np.ndarray, " group"],
-    low: Float[np.ndarray, " group"] | None = None,
-    high: Float[np.ndarray, " group"] | None = None,
-    design_effect: Float[np.ndarray, " group"] | None = None,
-) -> dict[str, object]:
-    row: dict[str, object] = {"who": name, **dict(zip(GROUPS, shares.tolist(), strict=True))}
-    for end, values in (("low", low), ("high", high), (DESIGN_EFFECT, design_effect)):
-        row |= {f"{group} {end}": np.nan if values is None else values[index] for index, group in enumerate(GROUPS)}
+def _row(name: str, *values: Float[np.ndarray, " group"]) -> dict[str, object]:
+    """Shares of the groups, and if they are known the ends of their intervals and design effects."""
+    row: dict[str, object] = {"who": name}
+    for of_what, by_group in zip_longest(OF_GROUPS, values, fillvalue=UNKNOWN):
+        row |= {f"{group}{of_what}": value for group, value in zip(GROUPS, by_group.tolist(), strict=True)}
     return row
 
 

@@ -180,42 +180,9 @@ def test_of_several_offsets_the_nearest_is_the_best_and_of_these_the_one_ahead()
     assert best_offset(np.array([-2, 3]), rooms).offset == -2
 
 
-def test_each_head_is_chosen_on_one_half_and_judged_on_the_other():
-    """Texts take turns; the head that is best on the first half is right once on the other, and so on."""
-    one_word = tree([1, ROOT], ["det", "root"])
-    right, wrong = [1, 1], [0, 0]
-    by_text = {
-        (0, 0, 1): [right, wrong, right, wrong, right, right, right, wrong],
-        (1, 1, 2): [right, right, wrong, right, wrong, right, wrong, right],
-    }
-    texts = []
-    for place in range(8):
-        predicted = np.zeros((*SHAPE, 2), int)
-        for head, of_texts in by_text.items():
-            predicted[head] = of_texts[place]
-        texts.append(predicting(one_word, predicted))
-    found = accuracy_of(relation_accuracies(texts), "det")
-    assert found.accuracy[0, 0, 1] == found.accuracy[1, 1, 2] == 5 / 8
-    assert found.best == ("dependent-to-head", 0, 1)
-    assert found.best_of_halves == (("dependent-to-head", 0, 1), ("head-to-dependent", 1, 2))
-    assert found.best_accuracy == (1 + 1) / 8
-
-
-def test_the_accuracy_on_the_other_half_is_no_luck_of_the_search():
-    """Heads that guess by chance: the best of 12 is above chance on the cases it was chosen on, not on the others."""
-    texts = random_texts(400, seed=5)
-    found = accuracy_of(relation_accuracies(texts), ALL)
-    chance = float(np.median(found.accuracy))
-    assert found.accuracy.max() > chance + 0.005
-    assert abs(found.best_accuracy - chance) < 0.025
-    assert found.best_low < chance < found.best_high
-
-
-@pytest.mark.parametrize("empty", [0, 1])
-def test_without_cases_in_a_half_there_is_no_accuracy_on_the_other_half(empty):
-    others = [tree([1, ROOT], ["amod", "root"]), CHASED]
-    order = others if empty == 0 else others[::-1]
-    texts = [predicting(one, np.zeros((*SHAPE, len(one.heads)), int)) for one in order * 2]
+def test_without_cases_in_a_half_there_is_no_accuracy_on_the_other_half():
+    trees = [CHASED, tree([1, ROOT], ["amod", "root"])] * 2
+    texts = [predicting(one, np.zeros((*SHAPE, len(one.heads)), int)) for one in trees]
     found = relation_accuracies(texts)
     det = accuracy_of(found, "det")
     assert det.best_of_halves == ()

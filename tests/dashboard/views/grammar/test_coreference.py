@@ -155,7 +155,7 @@ def test_parsing_of_an_upload_lets_typed_texts_pass_and_shows_its_progress(secti
     at, n_ways, progress = section(**{"mentions from": wording.UPLOAD}), [], []
     monkeypatch.setattr(Inference, "give_way", lambda inference: n_ways.append(inference))
     monkeypatch.setattr(DeltaGenerator, "progress", lambda bar, share, label=None: progress.append((share, label)))
-    document = {"text": "Ann saw the old dog. She fed it. " * 40, "clusters": [[[8, 19], [29, 31]]]}
+    document = {"text": "Ann saw the old dog. She fed it. " * 100, "clusters": [[[8, 19], [29, 31]]]}
     content = "\n".join(json.dumps({**document, "name": name}) for name in ("one", "two"))
     at.get("file_uploader")[0].upload("own.jsonl", content.encode(), "application/json").run()
     assert not at.exception
