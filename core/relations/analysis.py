@@ -1,23 +1,28 @@
 """The analysis of relations: how often each head attends most to the syntactic head of a word, as one value."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from attention_sieve.core.answering import Analysis, Reduction
-from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.attention.settings import ONE_STACK, PassSettings, head_name
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.passes.question import text_itself
+from attention_sieve.core.passes.question import Arrays, Question, text_itself
+from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.relations.accuracy import RelationAccuracy, beats_baseline
-from attention_sieve.core.relations.cases import WordPredictions
+from attention_sieve.core.relations.cases import ParsedText, WordPredictions
 from attention_sieve.core.relations.finding import RelationFinding, relation_finding
-from attention_sieve.core.relations.question import ParsedText, prediction_question
 from attention_sieve.core.relations.settings import AS_IN_PAPER, DIRECTIONS, OFFSETS, RelationSettings
 from attention_sieve.core.statistics.cases import LEAST_TIMES
 from attention_sieve.core.statistics.series import Series, Values
 from attention_sieve.core.texts.relations import RELATIONS, ROOT, UNIVERSAL
+from attention_sieve.core.texts.text import text_fields
+from attention_sieve.core.texts.tokens import FromWord
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,6 +81,48 @@ COLUMNS: Final = {
     "held_out_from_everywhere": "from_everywhere of the heads of held_out",
 }
 """What each column of the table holds."""
+
+
+STORED: Final = tuple(field.name for field in fields(WordPredictions))
+"""Arrays of an answer, which are part of its key."""
+
+
+@cache
+def prediction_question(from_word: FromWord) -> Question[ParsedText, WordPredictions]:
+    """The predictions of every head for each word of each text."""
+
+    def compute(
+        checkpoint: Checkpoint, items: Sequence[ParsedText], prepared: Sequence[PassText], settings: PassSettings
+    ) -> Iterator[list[tuple[int, WordPredictions]]]:
+        from attention_sieve.core.relations.observer import predictions
+
+        return predictions(checkpoint, prepared, [item.tree for item in items], settings, from_word=from_word)
+
+    def depends_on(item: ParsedText) -> Mapping[str, object]:
+        """Words and heads; the names of relations do not matter. The stored arrays are named because older entries had
+        fewer."""
+        text = text_fields(replace(item.text, heads=None, relations=None, spans=None))
+        tree = {"segments": item.segments, "spans": item.spans, "heads": item.heads}
+        return {"text": text, **tree, "from word": from_word, "kept": STORED}
+
+    return Question(
+        name="predictions",
+        text_of=lambda item: item.text,
+        depends_on=depends_on,
+        compute=compute,
+        pack=_pack,
+        unpack=lambda arrays: WordPredictions(**{name: arrays[name] for name in STORED}),
+        kinds=(*ONE_STACK, "encoder", "decoder"),
+        why_not="Cross-attention is between two texts, but a parse tree is of one. Choose encoder or decoder "
+        "attention.",
+    )
+
+
+def _pack(result: WordPredictions) -> Arrays:
+    """Indices of words in the fewest bytes, mostly two."""
+    small = np.int16 if len(result.has_tokens) <= np.iinfo(np.int16).max else np.int32
+    arrays = {name: getattr(result, name) for name in STORED}
+    return arrays | {"predicted": result.predicted.astype(small)}
 
 
 def _values(texts: Sequence[ParsedText], predictions: Sequence[WordPredictions], _: RelationSettings) -> Values:

@@ -1,4 +1,4 @@
-"""What every head predicts for the words of texts, and these words as cases: their heads, and the predicted ones."""
+"""Texts with their trees, what every head predicts for their words, and these words as cases."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -13,6 +13,8 @@ from attention_sieve.core.relations.settings import Reading
 from attention_sieve.core.statistics.cases import Joined
 from attention_sieve.core.statistics.documents import document_numbers
 from attention_sieve.core.texts.relations import ROOT, ROOT_RELATION, Dependencies
+from attention_sieve.core.texts.text import Text
+from attention_sieve.core.texts.tokens import Words
 
 NO_RELATION: Final = ("punct", ROOT_RELATION)
 """Relations that are not evaluated."""
@@ -20,6 +22,32 @@ POSSESSORS: Final = ("poss", "nmod:poss")
 CLITICS: Final = ("possessive", "case")
 NONE: Final = -1
 """Stands for no prediction."""
+
+
+@dataclass(frozen=True)
+class ParsedText:
+    """A text with the tree of what its queries are, by content, so that it can be hashed."""
+
+    text: Text
+    segments: tuple[int, ...]
+    spans: tuple[tuple[int, int], ...]
+    """As in attention_sieve.core.texts.tokens.Words, of what the queries of the attention read
+    (attention_sieve.core.passes.texts.queries_text)."""
+    heads: tuple[int, ...]
+    relations: tuple[str, ...]
+    """As in attention_sieve.core.texts.relations.Dependencies."""
+
+    @classmethod
+    def of(cls, text: Text, tree: Dependencies) -> "ParsedText":
+        """A text with its parse, or the tree of its file."""
+        spans = tuple((start, end) for start, end in tree.words.spans.tolist())
+        return cls(text, tuple(tree.words.segments.tolist()), spans, tuple(tree.heads.tolist()), tree.relations)
+
+    @property
+    def tree(self) -> Dependencies:
+        """The tree as arrays."""
+        words = Words(segments=np.array(self.segments, int), spans=np.array(self.spans, int).reshape(-1, 2))
+        return Dependencies(words=words, heads=np.array(self.heads, int), relations=self.relations)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -10,8 +10,7 @@ from jaxtyping import Bool, Float
 
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.relations.accuracy import ALL, RelationAccuracy, beats_baseline, relation_accuracies
-from attention_sieve.core.relations.cases import TextPredictions, WordPredictions
-from attention_sieve.core.relations.question import ParsedText
+from attention_sieve.core.relations.cases import ParsedText, TextPredictions, WordPredictions
 from attention_sieve.core.relations.settings import (
     AS_IN_PAPER,
     DIRECTIONS,

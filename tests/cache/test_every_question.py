@@ -31,7 +31,8 @@ from attention_sieve.core.importance.question import (
 from attention_sieve.core.passes.question import Question, answer, text_alone
 from attention_sieve.core.passes.texts import prepare_all
 from attention_sieve.core.pauses import pausing
-from attention_sieve.core.relations.question import ParsedText, prediction_question
+from attention_sieve.core.relations.analysis import prediction_question
+from attention_sieve.core.relations.cases import ParsedText
 from attention_sieve.core.roles.question import MATCHED_PAIRS, SCORES, matched_question, scores_question
 from attention_sieve.core.roles.roles import ROLES
 from attention_sieve.core.roles.rules import read_role

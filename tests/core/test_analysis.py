@@ -12,7 +12,7 @@ from attention_sieve.core.errors import AnalysisError, TextTooLong
 from attention_sieve.core.importance.analysis import ABLATION_ANALYSIS
 from attention_sieve.core.importance.per_text import LabelledText
 from attention_sieve.core.importance.settings import AblationSettings, MetricSettings
-from attention_sieve.core.relations.question import prediction_question
+from attention_sieve.core.relations.analysis import prediction_question
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.roles import ROLES
 from attention_sieve.core.similarity.analysis import SIMILARITY_ANALYSIS

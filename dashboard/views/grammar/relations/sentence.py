@@ -42,10 +42,6 @@ class SentencePosition:
     words: tuple[int, int]
     """First and one-past-last word."""
 
-    @property
-    def n_words(self) -> int:
-        return self.words[1] - self.words[0]
-
 
 def head_on_a_sentence(focus: RelationFocus) -> None:
     if not focus.heads:
@@ -92,7 +88,7 @@ def _picked(focus: RelationFocus) -> SentencePosition:
             name = f"{focus.found.positions[text] + 1}.{number}"
             if n := int(cases[slice(*words)].sum()):
                 positions[name], n_cases[name] = SentencePosition(text, words), n
-    short = [name for name, position in positions.items() if position.n_words <= SHORT] or list(positions)
+    short = [name for name, position in positions.items() if np.ptp(position.words) <= SHORT] or list(positions)
     start = max(short, key=lambda name: n_cases[name])
     if SENTENCE not in st.session_state:
         st.session_state[SENTENCE] = st.query_params.get(SENTENCE)

@@ -17,7 +17,7 @@ from attention_sieve.core.passes.texts import queries_text
 from attention_sieve.core.texts.parsers import parser_option
 from attention_sieve.core.texts.relations import Dependencies
 from attention_sieve.core.texts.text import Text
-from attention_sieve.core.tree_probes.run import OnCheckpoint, ProbeQuestion, ProbeResults, Stand, train_probes
+from attention_sieve.core.tree_probes.run import ProbeQuestion, ProbeResults, Stand, train_probes
 from attention_sieve.core.tree_probes.texts import attention_bytes, left_out, little_data, split
 from attention_sieve.core.tree_probes.word_vectors import MAX_LINE_BYTES, WordVectors, vectors_from_lines
 from attention_sieve.dashboard import state
@@ -74,7 +74,7 @@ def draw() -> None:
             vectors=None if plan.vectors is None else _vectors(plan.vectors, parsed, trees),
             too_long=policy(),
         )
-        work = partial(train_probes, _on_checkpoint(visit, plan), question)
+        work = partial(train_probes, partial(_on_checkpoint, visit, plan.settings.seed), question)
         return Run(work, Stand("waiting", 0.0), name="train probes")
 
     run = _run((visit.engine, visit.settings, policy(), visit.texts, plan.key), start_run)
@@ -83,15 +83,12 @@ def draw() -> None:
         _show_run(run, visit, plan)
 
 
-def _on_checkpoint(visit: Visit, plan: TrainingPlan) -> OnCheckpoint:
+def _on_checkpoint(
+    visit: Visit, seed: int, control: bool, work: Callable[[Checkpoint], Any], watch: Callable[[], None]
+) -> Any:
     """Work on the visit's checkpoint, or on its control of random weights, between other sessions' batches."""
-
-    def on_checkpoint(control: bool, work: Callable[[Checkpoint], Any], watch: Callable[[], None]) -> Any:
-        files = visit.engine.files
-        engine = replace(visit.engine, files=randomly_initialised(files, plan.settings.seed) if control else files)
-        return visit.inference.run(engine, work, lambda _: watch())
-
-    return on_checkpoint
+    files = randomly_initialised(visit.engine.files, seed) if control else visit.engine.files
+    return visit.inference.run(replace(visit.engine, files=files), work, lambda _: watch())
 
 
 def _run(key: Hashable, start: Callable[[], ProbeRun]) -> ProbeRun | None:
