@@ -1,8 +1,4 @@
-"""Accuracy of heads at antecedent selection; does not import torch.
-
-Compares the choices of each head (`attention_sieve.core.coreference.observer`) with gold mentions
-(`attention_sieve.core.coreference.mentions`).
-"""
+"""Accuracy of heads at antecedent selection: the choices of each head, compared with gold mentions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

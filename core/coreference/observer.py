@@ -1,6 +1,4 @@
-"""For each mention, the word to which its head word attends most, its attention to its antecedents, and that of other
-words to them, computed from attention between words.
-"""
+"""The word that each mention attends to most, its attention to its antecedents, and that of other words to them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 

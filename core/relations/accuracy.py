@@ -1,7 +1,4 @@
-"""Heads as parsers: accuracy of every attention head at predicting the syntactic head of a word.
-
-Compares predictions with relations, parsed or gold; does not import torch.
-"""
+"""Heads as parsers: accuracy of every head at predicting the syntactic head of a word, parsed or gold."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

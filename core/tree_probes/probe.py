@@ -1,6 +1,5 @@
 """Probes that predict dependency heads from all attention heads jointly: settings, weights, scores and baselines.
 
-Does not import torch.
 Source: Clark et al. 2019, section 5.
 """
 
