@@ -17,4 +17,4 @@ def show() -> None:
 def _section(name: str) -> None:
     """Draw a section, for whose modules readers of the others do not wait."""
     section = import_module(f"attention_sieve.dashboard.views.grammar.{name}.section")
-    frame.section(section.SEE, section.draw, section.NOTES)
+    frame.section(section.wording.SEE, section.draw, section.NOTES)

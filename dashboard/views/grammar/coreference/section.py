@@ -42,7 +42,6 @@ from attention_sieve.dashboard.views.layout import halves
 from attention_sieve.dashboard.views.maps import head_selection, show_head_map
 from attention_sieve.dashboard.views.pickers import one_of
 
-SEE: Final = wording.SEE
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)
 CANDIDATES: Final = {name: candidates for candidates, name in wording.CANDIDATE_NAMES.items()}
 MINUS: Final[dict[str, int | None]] = {

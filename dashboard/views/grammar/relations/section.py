@@ -37,7 +37,6 @@ from attention_sieve.dashboard.views.grammar.relations.table import best_heads, 
 from attention_sieve.dashboard.views.layout import halves
 from attention_sieve.dashboard.views.pickers import from_list, one_of, toggle
 
-SEE: Final = wording.SEE
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)
 MARGINS: Final[dict[str, Margin]] = {wording.POINTS: "points", wording.RELATIVE: "relative"}
 

@@ -127,16 +127,14 @@ DISTANCES_PAPER: Final = "Corresponds to figure 3 of Voita et al. (2019)."
 ARCS_HINT: Final = "Click a head in the grid to see its predictions on a sentence."
 ARCS_ENDS: Final = "← and → stand for a word in another sentence."
 ARCS_PAPER: Final = "Corresponds to figure 5 of Clark et al. (2019)."
+_PREDICTIONS: Final = (
+    "Below: predictions, from the attending word to the attended word, solid with a check mark if right, dashed if "
+    "wrong; an arrow at the end of a line stands for a word"
+)
 ARCS_LEGEND: Final = (
-    "Above: from each syntactic head to its dependents; roots are underlined. Below: predictions, from the attending "
-    "word to the attended word, solid with a check mark if right, dashed if wrong; an arrow at the end of a line "
-    "stands for a word in another sentence."
+    f"Above: from each syntactic head to its dependents; roots are underlined. {_PREDICTIONS} in another sentence."
 )
-PAIRED_LEGEND: Final = (
-    "Above: the marked pairs, from their first word to their second. Below: predictions, from the attending word to "
-    "the attended word, solid with a check mark if right, dashed if wrong; an arrow at the end of a line stands for a "
-    "word outside."
-)
+PAIRED_LEGEND: Final = f"Above: the marked pairs, from their first word to their second. {_PREDICTIONS} outside."
 PAIRED: Final = (
     "Of a marked pair, *dep* is the word where it begins (from), and *head* the word where it ends (to); no parser is "
     "used."

@@ -33,7 +33,6 @@ from attention_sieve.dashboard.views.grammar.tree_probes import wording
 from attention_sieve.dashboard.views.grammar.tree_probes.results import ProbeView, show_results
 from attention_sieve.dashboard.views.grammar.tree_probes.settings import TrainingPlan, training_plan
 
-SEE: Final = wording.SEE
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)
 REFRESH_SECONDS: Final = 1.0
 """Seconds between two updates of the progress bar."""
