@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.tree_probes.word_vectors import no_vectors, vectors_from_file, vectors_from_lines
+from attention_sieve.core.tree_probes.word_vectors import vectors_from_file, vectors_from_lines
 
 LINES = [b"the 1 2 3\n", b"cat -0.5 .25 1e2\n", b". . . 7 8 9\n", b"dog 4 5 6\n"]
 TEXTS = [["The", "cat"], ["a", "CAT", ". . ."]]
@@ -27,12 +27,6 @@ def test_a_line_that_counts_the_others_is_passed_over(tmp_path):
 def test_the_first_vector_of_a_word_counts():
     found = vectors_from_lines("glove.txt", [b"cat 1 2\n", b"cat 3 4\n"], [["cat"]])
     assert found.table[found.rows[0]].tolist() == [[1, 2]]
-
-
-def test_words_without_vectors_have_no_dimension():
-    found = no_vectors([2, 3])
-    assert found.table.shape == (1, 0)
-    assert [rows.tolist() for rows in found.rows] == [[0, 0], [0, 0, 0]]
 
 
 @pytest.mark.parametrize(
