@@ -50,7 +50,7 @@ def added_by_heads(
     checkpoint: Checkpoint, text: Text, settings: PassSettings, position: int, token: int
 ) -> Float[np.ndarray, "layer head"]:
     """What each head adds to the logit of a next token of a text, which is truncated if too long."""
-    from attention_sieve.core.importance.passes.logit_attribution import logit_attribution
+    from attention_sieve.core.importance.passes.direct_path import logit_attribution
 
     return logit_attribution(checkpoint, prepare(checkpoint, text, settings, truncate=True), settings, position, token)
 

@@ -136,7 +136,7 @@ def ablated(reviews: Reviews, places: Sequence[int] | None = None, off: Sequence
 
 def cheap_measures(reviews: Reviews, places: Sequence[int] | None = None) -> list[Measure]:
     """Every measure except ablation."""
-    from attention_sieve.core.importance.passes.projections import output_projections
+    from attention_sieve.core.importance.passes.head_outputs import output_projections
 
     slopes = reviews.asked(slopes_question("labels"), places)
     outputs = reviews.asked(HEAD_OUTPUTS, places)

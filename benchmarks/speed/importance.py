@@ -12,7 +12,7 @@ import torch
 from attention_sieve.core.attention.observed import observe
 from attention_sieve.core.attention.observers import Pass
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
-from attention_sieve.core.importance.passes.gradients import head_slopes
+from attention_sieve.core.importance.passes.head_outputs import head_slopes
 from attention_sieve.core.importance.passes.sweep import Sweep, sweep
 from attention_sieve.core.passes.batches import BATCH_TOKENS, model_inputs, plan_batches
 from attention_sieve.core.passes.readout import Readout

@@ -16,7 +16,7 @@ from attention_sieve.core.checkpoints.spread import weight_in
 from attention_sieve.core.copying.published import DETECTORS, detector_scores, detector_weights
 from attention_sieve.core.copying.writes import WAYS, TextWrites, sample_of
 from attention_sieve.core.importance.passes.direct_path import DirectPath, direct_path
-from attention_sieve.core.importance.passes.projections import remaining_heads, weight_of
+from attention_sieve.core.importance.passes.head_outputs import remaining_heads, weight_of
 from attention_sieve.core.importance.per_text import with_holes
 from attention_sieve.core.passes.batches import BATCH_TOKENS, gates, model_inputs, plan_batches, to_device
 from attention_sieve.core.passes.readout import check_metric

@@ -1,15 +1,19 @@
-"""Whether cheap measures rank heads as ablation does. Does not import torch."""
+"""Whether measures rank heads alike: cheap ones and ablation, or ablation on two sets of texts. Imports no torch."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
-from attention_sieve.core.importance.effects import Draws
+from attention_sieve.core.importance.effects import FEWEST_TEXTS, Draws, halves
 from attention_sieve.core.importance.measures import Measure
 from attention_sieve.core.importance.verdicts import ALPHA
 
+Change = Float[np.ndarray, "layer head"]
+CHUNK = 50
+"""Number of bootstrap resamples processed at once, to bound memory use."""
 NO_ORDER: Final = (
     "The metric is the same whichever head is switched off, so ablation puts the heads in no order that other "
     "measures could agree with. Take more texts, or a metric that changes in small steps, such as the loss."
@@ -33,11 +37,6 @@ def agreements(measures: list[Measure], ablation: Measure, draws: Draws) -> list
 
     Resampling adds noise to both measures, so an interval may lie below the value over the corpus; it shows how much
     the value would vary with other texts like these.
-
-    Args:
-        measures: to compare.
-        ablation: the measure to compare them with.
-        draws: bootstrap resamples of the texts of both.
     """
     ones = np.ones((1, draws.weights.shape[1]))
     by_ablation, by_ablation_resampled = ablation.over(ones), ablation.over(draws.weights)
@@ -65,7 +64,6 @@ def _spearman(
 def _rank_correlation(
     a: Float[np.ndarray, "corpus group head"], b: Float[np.ndarray, "corpus group head"]
 ) -> Float[np.ndarray, "corpus group"]:
-    """Correlation within each group, over the heads for which both sides have a value."""
     has_value = ~np.isnan(a).all(axis=0) & ~np.isnan(b).all(axis=0)
     correlations = np.full(a.shape[:2], np.nan)
     for group, heads in enumerate(has_value):
@@ -92,3 +90,78 @@ def correlation(
     spread = np.sqrt(np.square(centred[0]).sum(-1) * np.square(centred[1]).sum(-1))
     product = (centred[0] * centred[1]).sum(-1)
     return np.where(spread > 0, product / np.where(spread > 0, spread, 1), np.nan)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Correlation:
+    """A correlation over heads."""
+
+    value: float
+    """NaN where all heads have the same change on one set."""
+    low: float
+    """95% percentile bootstrap interval, with independent resamples of the texts of each set; NaN for fewer than two
+    texts, or documents, in one set."""
+    high: float
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TwoSets:
+    """Effect of ablating each head on two sets of texts, and how well the two agree."""
+
+    changes: tuple[Change, Change]
+    """Damage on the first and on the second set; NaN for a removed head."""
+    pearson: Correlation
+    spearman: Correlation
+    """Correlation of the ranks, which a few heads cannot dominate."""
+    within: tuple[float, float]
+    """Pearson's correlation between the two halves of each set: how much noise alone lowers it. NaN for fewer than two
+    texts, or documents."""
+
+
+def two_sets(sets: Sequence[Measure], draws: Sequence[Draws], documents: Sequence[Sequence[str | None]]) -> TwoSets:
+    """Compare the effect of ablating each head on two sets of texts.
+
+    Args:
+        sets: the damage by each head on the first and on the second set.
+        draws: of the texts of each; with different seeds, or texts would be drawn in pairs.
+        documents: of each text of each set; None where unknown.
+
+    Source: Michel et al. 2019, section 3.4 and figure 2, who give Pearson's correlation without an interval.
+    """
+    first, second = (measure.over(np.ones((1, len(names)))) for measure, names in zip(sets, documents))
+    is_in_both = ~(np.isnan(first) | np.isnan(second))[0]
+    resampled = [_resampled(measure, corpora, is_in_both) for measure, corpora in zip(sets, draws)]
+    enough = all(corpora.n_units >= FEWEST_TEXTS for corpora in draws)
+
+    def result(correlate: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Correlation:
+        values = correlate(*resampled)
+        defined = values[~np.isnan(values)]
+        low, high = np.quantile(defined, [ALPHA / 2, 1 - ALPHA / 2]) if enough and len(defined) else (np.nan, np.nan)
+        value = correlate(first[:, is_in_both], second[:, is_in_both])[0]
+        return Correlation(value=float(value), low=float(low), high=float(high))
+
+    within = [_between_halves(measure, names, is_in_both) for measure, names in zip(sets, documents)]
+    return TwoSets(
+        changes=(first[0], second[0]),
+        pearson=result(correlation),
+        spearman=result(rank_correlation),
+        within=(within[0], within[1]),
+    )
+
+
+def _resampled(
+    measure: Measure, draws: Draws, is_in_both: Bool[np.ndarray, "layer head"]
+) -> Float[np.ndarray, "corpus kept"]:
+    """Damage by each head that both checkpoints have, in each bootstrap resample."""
+    chunks = np.array_split(draws.weights, max(1, len(draws.weights) // CHUNK))
+    return np.concatenate([measure.over(weights)[:, is_in_both] for weights in chunks])
+
+
+def _between_halves(
+    measure: Measure, documents: Sequence[str | None], is_in_both: Bool[np.ndarray, "layer head"]
+) -> float:
+    if Draws(documents, 1).n_units < FEWEST_TEXTS:
+        return float("nan")
+    half = halves(documents)
+    by_half = measure.over(np.stack([half == 0, half == 1]).astype(float))[:, is_in_both]
+    return float(correlation(by_half[0], by_half[1]))

@@ -1,22 +1,107 @@
 """The analyses of importance as values: ablation of each head, keeping one head a layer, and cheaper measures."""
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from attention_sieve.core.answering import Analysis, Ask
-from attention_sieve.core.importance.cheap import cheap_measures
+from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.finding import (
     AblationFinding,
     CheapMeasures,
     ImportanceFinding,
     metric_facts,
 )
+from attention_sieve.core.importance.measures import (
+    Measure,
+    attributions,
+    confidence,
+    gradient_measures,
+    output_measures,
+    relevance,
+)
 from attention_sieve.core.importance.metrics import TextOutcomes
 from attention_sieve.core.importance.per_text import RELEVANCE_RULE, LabelledText
-from attention_sieve.core.importance.question import HEAD_OUTPUTS, ablation_question, mean_outputs
+from attention_sieve.core.importance.question import (
+    HEAD_OUTPUTS,
+    OUTPUT_WEIGHTS,
+    ablation_question,
+    mean_outputs,
+    relevance_question,
+    slopes_question,
+)
 from attention_sieve.core.importance.settings import AblationSettings, ImportanceSettings
+from attention_sieve.core.passes.metric import Metric
 from attention_sieve.core.surface.analysis import SURFACE_ANALYSIS
+
+KINDS: Final[Mapping[str, str]] = {
+    "gradient per token": "gradients",
+    "gradient per text": "gradients",
+    "gradient per batch": "gradients",
+    "attribution against zero": "gradients",
+    "attribution against mean": "gradients",
+    "wanda-sp": "wanda-sp and flap",
+    "flap": "wanda-sp and flap",
+    "confidence": "confidence",
+    "relevance": "relevance",
+}
+"""Name of each measure -> key in `ways_to_measures`; the metric output has no attributions."""
+
+
+def ways_to_measures(
+    ask: Ask, items: Sequence[LabelledText], metric: Metric, *, normalised: bool = False
+) -> Mapping[str, Callable[[], list[Measure]]]:
+    """Functions that compute each kind of measure except ablation; each raises AnalysisError if the checkpoint does not
+    support it.
+
+    Args:
+        items: the texts; with labels, if the metric needs them.
+        normalised: whether gradient measures are divided by the norm of their layer.
+    """
+    texts = [item.text for item in items]
+
+    def gradients() -> list[Measure]:
+        slopes = ask(slopes_question(metric), items, "gradients")
+        by_gradient = gradient_measures(slopes, normalised)
+        # The metric output has no gradient of its own; the random direction used instead has no meaningful sign.
+        if metric == "output":
+            return by_gradient
+        return [*by_gradient, *attributions(slopes, ask(HEAD_OUTPUTS, texts, "outputs of heads"))]
+
+    def by_outputs() -> list[Measure]:
+        outputs = ask(HEAD_OUTPUTS, texts, "outputs of heads")
+        shortest = min(texts, key=lambda text: sum(map(len, text.segments)))  # any text would do
+        return output_measures(outputs, *ask(OUTPUT_WEIGHTS, [shortest], "weights of outputs"))
+
+    def by_confidence() -> list[Measure]:
+        surfaces = SURFACE_ANALYSIS.answers(ask, tuple(texts), SURFACE_ANALYSIS.settings)
+        return [confidence(np.stack([surface.confidence for surface in surfaces]))]
+
+    def by_relevance() -> list[Measure]:
+        return [relevance(ask(relevance_question(metric), texts, "relevance"))]
+
+    return {
+        "gradients": gradients,
+        "wanda-sp and flap": by_outputs,
+        "confidence": by_confidence,
+        "relevance": by_relevance,
+    }
+
+
+def cheap_measures(
+    ask: Ask, items: Sequence[LabelledText], metric: Metric, *, normalised: bool = False
+) -> CheapMeasures:
+    """All measures except ablation that a checkpoint supports; arguments as of `ways_to_measures`."""
+    measures: list[Measure] = []
+    left_out = []
+    for name, compute in ways_to_measures(ask, items, metric, normalised=normalised).items():
+        try:
+            measures += compute()
+        except AnalysisError as error:
+            left_out.append((name, str(error)))
+    return CheapMeasures(measures=tuple(measures), left_out=tuple(left_out))
+
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +122,6 @@ ABLATION_COLUMNS: Final = {
     "full": "metric with all heads on; 0 for the metric output",
     **TESTED,
 }
-"""What each column of the table of ablations holds."""
 SINGLE_HEAD_COLUMNS: Final = {
     "layer": "index of the layer, from 0",
     "even_head": "the head that is best on every second text, from the first on",
@@ -47,14 +131,12 @@ SINGLE_HEAD_COLUMNS: Final = {
     "without": "metric of each half of the texts with only the head on that is best on the other half",
     "p_adjusted": "p after correction over all layers",
 }
-"""What each column of the table of single heads holds."""
 IMPORTANCE_COLUMNS: Final = {
     "measure": "name of the measure",
     "layer": "index of the layer, from 0",
     "head": "index of the head, from 0",
     "value": "importance of the head; larger is more important",
 }
-"""What each column of the table of measures holds."""
 AGREEMENT_COLUMNS: Final = {
     "measure": "name of the measure",
     "layer": "index of the layer, from 0; empty for the correlation over all heads",
@@ -62,7 +144,6 @@ AGREEMENT_COLUMNS: Final = {
     "low": "lower end of its 95% bootstrap interval over texts",
     "high": "upper end of this interval",
 }
-"""What each column of the table of agreements holds."""
 
 
 def ablation_table(finding: AblationFinding) -> "pd.DataFrame":

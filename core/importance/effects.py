@@ -43,7 +43,7 @@ class Draws:
     """
 
     def __init__(self, documents: Sequence[str | None], n_drawn: int = CORPORA, seed: int = 0) -> None:
-        """Draw resamples of as many units (texts or documents) as there are."""
+        """Resamples have as many units (texts or documents) as there are."""
         numbers = document_numbers(documents)
         unit = np.arange(len(documents)) if numbers is None else numbers
         n_units = int(unit.max()) + 1
@@ -66,11 +66,9 @@ def effects(
     """Change of a score by each head, or in each layer, paired over texts.
 
     Args:
-        outcomes: of each text, from a sweep; without axes for heads, of layers.
-        score: to compare.
+        outcomes: of each text, from a sweep; without an axis for heads, of layers.
         documents: of each text, None where unknown.
         correction: over the heads, or layers.
-        resamples: as of `verdicts`.
 
     Source: Michel et al. 2019, section 3.2, who test by paired bootstrap at p < 0.01 without a correction.
     """
@@ -110,7 +108,6 @@ def kept_alone(
     Args:
         outcomes: of each text, from a sweep with `alone`.
         documents: of each text; a document is never in both halves.
-        score, correction, resamples: as of `effects`.
 
     Raises: AnalysisError for fewer than two texts, or documents.
     Source: Michel et al. 2019, section 3.3; their choice and its score come from different data sets in tables 2 and 3.

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.errors import AnalysisError, ColumnsNeeded, TextError
 from attention_sieve.core.finetuning.data import TrainingData, column_names, read_training_data
+from attention_sieve.core.importance.per_text import LabelledText
 from attention_sieve.core.texts.tables import KNOWN_COLUMNS
 from attention_sieve.core.texts.text import Text
 
@@ -24,6 +25,11 @@ class LabelledTexts:
     """Index of the class among the checkpoint's classes, or value of a regression."""
     n_classes: int
     """Of the checkpoint; 0 for a regression."""
+
+    @property
+    def items(self) -> tuple[LabelledText, ...]:
+        """The texts, each with its label."""
+        return tuple(map(LabelledText, self.texts, self.values.tolist()))
 
 
 def read_labels(
@@ -90,10 +96,7 @@ def _known_columns(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def check_label_column(metric: str, label_column: str | None) -> None:
-    """Raise if the metric labels has no label column, or if another metric has one.
-
-    Raises: TextError.
-    """
+    """Raise TextError if the metric labels has no label column, or if another metric has one."""
     if metric == "labels" and label_column is None:
         raise TextError("The metric labels needs to know which column holds the labels. Option: --label-column.")
     if metric != "labels" and label_column is not None:

@@ -1,7 +1,7 @@
 """Shared by the commands of this package: their options, and the texts, labels and metric that these select."""
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from attention_sieve.core.answering import Reading
@@ -57,14 +57,13 @@ def read_material(arguments: argparse.Namespace) -> CommandInput:
     texts = () if metric.metric == "labels" else read_texts(arguments.texts, arguments.text_columns)
     checkpoint, of_pass = loaded(arguments)
     check_metric(checkpoint, metric.metric, of_pass.kind)
-    labels: Sequence[float | None] = [None] * len(texts)
+    inputs = tuple(map(LabelledText, texts))
     if metric.metric == "labels":
         columns = arguments.text_columns and tuple(name.strip() for name in arguments.text_columns.split(","))
         content = read_bytes(arguments.texts)
         table = read_labels(checkpoint, arguments.texts.name, content, columns, arguments.label_column)
-        texts, labels, metric = table.texts, table.values.tolist(), replace(metric, n_classes=table.n_classes)
+        texts, inputs, metric = table.texts, table.items, replace(metric, n_classes=table.n_classes)
     prepared = prepared_texts(checkpoint, texts, of_pass, arguments.too_long)
-    inputs = [LabelledText(text, label) for text, label in zip(texts, labels, strict=True)]
     material = CommandInput(
         reading=Reading(
             checkpoint=checkpoint, of_pass=of_pass, inputs=inputs, prepared=prepared, answer=arguments.answer

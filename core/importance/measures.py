@@ -57,7 +57,6 @@ def gradient_measures(texts: Sequence[TextSlopes], normalised: bool = False) -> 
     """Michel's I_h, with the absolute value taken per token, per text or per batch.
 
     Args:
-        texts: slopes of each.
         normalised: whether to divide each layer by its Euclidean norm over heads.
 
     Source: Michel et al. 2019, section 4.1. Per text is their paper; per token their code, whose layers are divided by
@@ -175,6 +174,5 @@ def _mean_of_layer(columns: Float[np.ndarray, "corpus layer head channel"]) -> F
 
 
 def _mean(weights: Weights, values: Float[np.ndarray, "text *cell"]) -> Float[np.ndarray, "corpus *cell"]:
-    """Weighted mean over texts."""
     sums = np.tensordot(weights, values, axes=1)
     return sums / weights.sum(axis=1).reshape(-1, *[1] * (values.ndim - 1))

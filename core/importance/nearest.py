@@ -30,12 +30,7 @@ def similarities(vectors: Float[np.ndarray, "text gating channel"]) -> Float[np.
 
 
 def by_lead(similar: Float[np.ndarray, "gating other"], n_heads: int) -> list[Head]:
-    """The heads, first those without which the most similar text is least ahead of the others.
-
-    Args:
-        similar: of `similarities`, under `each_off`.
-        n_heads: of each layer.
-    """
+    """The heads, first those without which the most similar text is least ahead, by `similarities` under `each_off`."""
     first = int(similar[0].argmax())
     lead = similar[1:, first] - np.delete(similar[1:], first, axis=1).max(axis=1)
     return [divmod(int(place), n_heads) for place in np.argsort(lead, kind="stable")]

@@ -141,7 +141,7 @@ def _added(
     checkpoint: Checkpoint, text: PassText, settings: PassSettings, position: int, token: int
 ) -> Float[np.ndarray, "layer head"] | None:
     """What each head adds to the logit of a token; None, with the reason on standard error, where that is not known."""
-    from attention_sieve.core.importance.passes.logit_attribution import logit_attribution
+    from attention_sieve.core.importance.passes.direct_path import logit_attribution
 
     try:
         return logit_attribution(checkpoint, text, settings, position, token)

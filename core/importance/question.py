@@ -97,8 +97,6 @@ def ablation_question(
     """Question: outcome of each text with each head ablated in turn, or with it as the only head of its layer.
 
     Args:
-        metric: what is read off the output.
-        alone: whether all other heads of the layer are ablated instead.
         means: replacement of the outputs of ablated heads; None for 0.
     """
 
@@ -129,7 +127,7 @@ HEAD_OUTPUTS: Final = _about_texts("importance, outputs of heads", _head_outputs
 def _output_weights(
     checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
 ) -> Batches[OutputWeights]:
-    from attention_sieve.core.importance.passes.projections import output_projections
+    from attention_sieve.core.importance.passes.head_outputs import output_projections
 
     for row, text in enumerate(prepared):
         yield [(row, OutputWeights.of(output_projections(checkpoint, text)))]
@@ -147,8 +145,7 @@ def gated_question(
     def compute(
         checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
     ) -> Batches[Float[np.ndarray, "gating part"]]:
-        from attention_sieve.core.importance.passes.gated import gated
-        from attention_sieve.core.importance.passes.sweep import with_targets
+        from attention_sieve.core.importance.passes.sweep import gated, with_targets
 
         return gated(checkpoint, with_targets(checkpoint, metric, texts, prepared), settings, metric, gatings)
 
@@ -163,9 +160,9 @@ def vectors_question(
     def compute(
         checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
     ) -> Batches[Float[np.ndarray, "gating channel"]]:
-        from attention_sieve.core.importance.passes.gated import gated_vectors
+        from attention_sieve.core.importance.passes.sweep import gated, text_vectors
 
-        return gated_vectors(checkpoint, prepared, settings, gatings)
+        return gated(checkpoint, prepared, settings, "output", gatings, text_vectors)
 
     return _of_one_array(f"text vectors, gatings {_digest(gatings)}", compute, "vectors")
 
@@ -177,7 +174,7 @@ def slopes_question(metric: Metric) -> Question[LabelledText, TextSlopes]:
     def compute(
         checkpoint: Checkpoint, items: Sequence[LabelledText], prepared: Sequence[PassText], settings: PassSettings
     ) -> Batches[TextSlopes]:
-        from attention_sieve.core.importance.passes.gradients import head_slopes
+        from attention_sieve.core.importance.passes.head_outputs import head_slopes
         from attention_sieve.core.importance.passes.sweep import with_targets
 
         texts = with_targets(checkpoint, metric, [item.text for item in items], prepared)

@@ -10,7 +10,6 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.effects import CORPORA
 from attention_sieve.core.importance.metrics import (
     SCORE_NAMES,
-    SMALLER_IS_BETTER,
     Score,
     ScoreName,
     label_score,
@@ -54,11 +53,6 @@ class MetricSettings:
         if self.metric != "labels":
             return SCORE_NAMES[self.metric][0]
         return self.score or ("accuracy" if self.n_classes else "pearson")
-
-    @property
-    def sign(self) -> int:
-        """1 if a larger score is worse, otherwise -1."""
-        return 1 if self.score_name in SMALLER_IS_BETTER else -1
 
     def score_of(self, items: Sequence[LabelledText]) -> Score:
         """How the outcomes of some texts are scored.

@@ -38,7 +38,7 @@ from attention_sieve.core.corpus.texts.parsed import PARSED_FOLDER, PARSING, par
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.finetuning.data import column_names, read_training_data
 from attention_sieve.core.finetuning.journal import RECORD, read_record
-from attention_sieve.core.importance.gates.history import HISTORY, read_history
+from attention_sieve.core.importance.gates.settings import HISTORY, read_history
 from attention_sieve.core.knowledge.files.folders import read_tasks
 from attention_sieve.core.knowledge.files.senteval import read_senteval
 from attention_sieve.core.knowledge.trials.command import read_trials

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.find import find_checkpoint
 from attention_sieve.core.checkpoints.saved_runs import Progress, read_progress, saved_checkpoints
@@ -96,11 +95,6 @@ def gate_table(trained: TrainedGates) -> pd.DataFrame:
     return pd.DataFrame({"layer": layer, "head": head, **{name: getattr(trained, name).ravel() for name in fields}})
 
 
-def closed_heads(trained: TrainedGates) -> list[Head]:
-    """Heads whose gate without noise is 0."""
-    return [(int(layer), int(head)) for layer, head in np.argwhere(trained.gate == 0)]
-
-
 def _train(
     folder: Path, files: CheckpointFiles, data: TrainingData, settings: GateSettings, arguments: argparse.Namespace
 ) -> TrainedGates | None:
@@ -128,6 +122,6 @@ def _result(penalty: float, progress: Progress, trained: TrainedGates) -> str:
     last = progress.held_out[-1]
     quality = f"accuracy {last.accuracy:.3f}" if last.accuracy is not None else f"loss {last.loss:.3f}"
     n_heads = int((~np.isnan(trained.gate)).sum())
-    closed = ",".join(f"{layer}-{head}" for layer, head in closed_heads(trained))
+    closed = ",".join(f"{layer}-{head}" for layer, head in np.argwhere(trained.gate == 0))
     remove = f" To remove the closed heads: --heads {closed}" if closed else ""
     return f"Penalty {penalty:g}: {trained.n_open} of {n_heads} heads stay open, {quality} on held-out texts.{remove}"

@@ -45,14 +45,6 @@ def p_one(log_alpha: Float[Tensor, "*gate"]) -> Float[Tensor, "*gate"]:
     return 1 - _below(log_alpha, 1.0)
 
 
-def density(log_alpha: Float[Tensor, "*gate"], at: Float[Tensor, "*gate"]) -> Float[Tensor, "*gate"]:
-    """Density of a gate between 0 and 1; it integrates to 1 less the probabilities of both ends."""
-    low, high = STRETCH
-    s = (at - low) / (high - low)
-    below = _below(log_alpha, at)
-    return below * (1 - below) * TEMPERATURE / (s * (1 - s)) / (high - low)
-
-
 def penalty(log_alpha: Float[Tensor, "*gate"]) -> Float[Tensor, ""]:
     """Expected number of gates that are not 0."""
     return (1 - p_zero(log_alpha)).clamp(EDGE, 1 - EDGE).sum()
@@ -72,9 +64,12 @@ def gates_of(log_alpha: Float[np.ndarray, "layer head"]) -> TrainedGates:
 def densities(
     log_alpha: Float[np.ndarray, " gate"], at: Float[np.ndarray, " point"]
 ) -> Float[np.ndarray, "gate point"]:
-    """Density of each gate at points between 0 and 1."""
-    rows = torch.from_numpy(log_alpha).double()[:, None].expand(-1, len(at))
-    return density(rows, torch.from_numpy(at).double().expand(rows.shape)).numpy()
+    """Density of each gate at points between 0 and 1; it integrates to 1 less the probabilities of both ends."""
+    low, high = STRETCH
+    points = torch.from_numpy(at).double()
+    s = (points - low) / (high - low)
+    below = _below(torch.from_numpy(log_alpha).double()[:, None], points)
+    return (below * (1 - below) * TEMPERATURE / (s * (1 - s)) / (high - low)).numpy()
 
 
 def _below(log_alpha: Tensor, at: Tensor | float) -> Tensor:

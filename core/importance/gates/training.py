@@ -26,8 +26,7 @@ from attention_sieve.core.finetuning.finetune import finetune
 from attention_sieve.core.finetuning.journal import Journal
 from attention_sieve.core.finetuning.loop import PlainTrainer
 from attention_sieve.core.importance.gates.hard_concrete import EDGE, gates_of, penalty, sampled, without_noise
-from attention_sieve.core.importance.gates.history import append_gates
-from attention_sieve.core.importance.gates.settings import GateSettings, TrainedGates
+from attention_sieve.core.importance.gates.settings import GateSettings, TrainedGates, append_gates
 from attention_sieve.core.importance.labels import class_indices
 from attention_sieve.core.json_values import parse_json
 
@@ -39,13 +38,7 @@ class HeadGates(nn.Module):
     """A gate for every head of one kind of attention, applied in each forward pass of a model."""
 
     def __init__(self, model: PreTrainedModel, attention: AttentionLayers, start: float) -> None:
-        """Add gates to a model.
-
-        Args:
-            model: to which this module is added.
-            attention: the layers that get gates.
-            start: logarithm of alpha of every gate.
-        """
+        """Add gates to a model; `start` is the logarithm of alpha of every gate."""
         super().__init__()
         self.log_alpha = nn.Parameter(torch.full((attention.n_layers, attention.n_heads), start))
         self._removed = attention.removed
@@ -95,7 +88,6 @@ class GateTrainer(PlainTrainer):
     """
 
     def __init__(self, *, model: PreTrainedModel, settings: GateSettings, attention: AttentionLayers, **options: Any):
-        """Freeze the weights if the settings say so, and add gates to the model."""
         if not settings.with_weights:
             model.requires_grad_(False)
         self._gates, self._settings = HeadGates(model, attention, settings.start), settings
@@ -149,9 +141,6 @@ def train_gates(
 
     Args:
         files: of a checkpoint that classifies the same classes.
-        data: training texts.
-        settings: training settings.
-        journal: of the run.
         device: auto, cuda, mps or cpu.
         on_step: called after each step with its number and the total.
 
@@ -196,10 +185,7 @@ class _GateReports(TrainerCallback):
 
 
 def _with_classes(checkpoint: str, names: Mapping[int, str], data: TrainingData) -> TrainingData:
-    """The same texts, with labels as indices among a checkpoint's classes.
-
-    Raises: AnalysisError for a class that the checkpoint does not know.
-    """
+    """The same texts, with labels as indices among a checkpoint's classes."""
     if data.task == "regression":
         if len(names) == 1:
             return data
@@ -213,11 +199,7 @@ def _with_classes(checkpoint: str, names: Mapping[int, str], data: TrainingData)
 
 
 def trained_gates(folder: Path, removed: Sequence[Head] = ()) -> TrainedGates:
-    """The gates of a saved step.
-
-    Args:
-        folder: of the step.
-        removed: heads that were removed from the checkpoint before training.
+    """The gates of a saved step; NaN for heads that were removed from the checkpoint before training.
 
     Raises: AnalysisError for a folder without gates.
     """

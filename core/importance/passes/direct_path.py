@@ -10,6 +10,7 @@ import copy
 from collections.abc import Callable
 from typing import Any, Final
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -18,14 +19,46 @@ from attention_sieve.core.attention.observed import observe
 from attention_sieve.core.attention.observers import Pass
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.checkpoints.spread import weight_in
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.importance.passes.projections import projection_modules
+from attention_sieve.core.importance.passes.head_outputs import projection_modules, remaining_heads, weight_of
 from attention_sieve.core.importance.passes.reuse import copy_sharing_weights, outermost_layers
 from attention_sieve.core.passes.batches import gates, model_inputs
 from attention_sieve.core.passes.texts import PassText
 
 Row = Float[Tensor, " channel"]
 ELSEWHERE: Final = "Choose a checkpoint of another family, such as GPT-2 or Llama."
+
+
+@torch.no_grad()
+def logit_attribution(
+    checkpoint: Checkpoint, text: PassText, settings: PassSettings, position: int, token: int
+) -> Float[np.ndarray, "layer head"]:
+    """What each head adds directly to the logit of a next token, relative to the mean of all tokens.
+
+    Args:
+        checkpoint: loaded, a causal language model.
+        text: prepared for the kind of attention in the settings.
+        settings: which heads are off; these add 0.
+        position: index of the token after which the token follows.
+        token: its id.
+
+    Returns: in logits; NaN for removed heads and layers without attention.
+
+    Raises: AnalysisError as `direct_path`.
+    Source: Wang et al. 2022, section 3.1 (direct effects on logits).
+    """
+    attention = checkpoint.attentions[text.kind]
+    path = direct_path(checkpoint, text, settings, position)
+    unembedding = weight_in(path.model.get_output_embeddings())
+    direction = (unembedding[token] - unembedding.mean(0)).double()
+    added = np.full((attention.n_layers, attention.n_heads), np.nan)
+    for layer, module in path.projections.items():
+        (to_output,) = path.before_addition(layer, direction[None])
+        by_channel = path.inputs[layer] * (to_output @ weight_of(module).double())
+        heads = remaining_heads(layer, attention)
+        added[layer, heads] = by_channel.view(len(heads), -1).sum(-1).cpu().numpy()
+    return added
 
 
 def direct_path(checkpoint: Checkpoint, text: PassText, settings: PassSettings, position: int) -> "DirectPath":

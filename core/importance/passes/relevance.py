@@ -8,7 +8,7 @@ relevances of the input sum to the logit. In gated feed-forward layers the gate 
 Layer-wise relevance propagation is patented for commercial use.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
@@ -17,14 +17,13 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 from transformers import PreTrainedModel
 
 from attention_sieve.core.attention.observed import check_heads_are_seen
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
-from attention_sieve.core.importance.passes.backward_rules import BackwardRules, scaled
-from attention_sieve.core.importance.passes.gradients import with_head_outputs
-from attention_sieve.core.importance.passes.head_outputs import BY_ZERO, real_tokens
+from attention_sieve.core.importance.passes.head_outputs import BY_ZERO, real_tokens, with_head_outputs
 from attention_sieve.core.importance.passes.reuse import copy_sharing_weights, outermost_layers
 from attention_sieve.core.importance.per_text import TextRelevance, with_holes
 from attention_sieve.core.passes.batches import BATCH_TOKENS, check_length, plan_batches
@@ -34,6 +33,16 @@ from attention_sieve.core.passes.texts import PassText
 
 _GATES: Final = ("gate_proj", "wi_0", "gate_up_proj", "Wi")
 """Layers of gated feed-forward networks, whose activation is multiplied by a second factor."""
+_ACTIVATIONS: Final = (
+    torch.tanh,
+    Tensor.tanh,
+    torch.relu,
+    Tensor.relu,
+    nn.functional.relu,
+    nn.functional.gelu,
+    nn.functional.silu,
+)
+"""Functions with f(0) = 0 that models call directly, not as modules."""
 
 
 def head_relevance(
@@ -72,7 +81,8 @@ def _relevance(
     metric: Metric,
 ) -> list[TextRelevance]:
     readout = Readout(checkpoint, metric, texts)
-    with torch.enable_grad(), BackwardRules(), _first_inputs(_stacks(model, texts)) as first_inputs:
+    stacks = [model] if texts[0].target is None else [model.get_encoder(), model.get_decoder()]
+    with torch.enable_grad(), BackwardRules(), _first_inputs(stacks) as first_inputs:
         output, outputs = with_head_outputs(checkpoint, readout, settings, model, backward="constant")
         tops = readout.tops(output)
         gradients = torch.autograd.grad(tops.sum(), [*outputs, *first_inputs])
@@ -144,6 +154,35 @@ def _first_inputs(stacks: Sequence[nn.Module]) -> Iterator[list[Float[Tensor, "t
             handle.remove()
 
 
-def _stacks(model: PreTrainedModel, texts: Sequence[PassText]) -> list[nn.Module]:
-    """The encoder and the decoder if both run; otherwise the model itself."""
-    return [model] if texts[0].target is None else [model.get_encoder(), model.get_decoder()]
+class BackwardRules(TorchFunctionMode):
+    """Context in which layer norms divide, and activation functions multiply, by constants as far as gradients go."""
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        """Call the intercepted function, and attach the rule's gradient to its result."""
+        keywords = kwargs or {}
+        values = next((value for value in args if isinstance(value, Tensor)), None)
+        if values is None or not values.requires_grad:
+            return func(*args, **keywords)
+        if func is nn.functional.layer_norm:
+            return _layer_norm(*args, **keywords)
+        result = func(*args, **keywords)
+        if func in (torch.rsqrt, Tensor.rsqrt):  # the divisor of every root-mean-square norm
+            return result.detach()
+        return scaled(values, result) if func in _ACTIVATIONS else result
+
+
+def _layer_norm(
+    values: Tensor, shape: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Tensor:
+    axes = tuple(range(-len(shape), 0))
+    centred = values - values.mean(axes, keepdim=True)
+    normed = centred / (values.var(axes, unbiased=False, keepdim=True) + eps).sqrt().detach()
+    normed = normed if weight is None else normed * weight
+    return normed if bias is None else normed + bias
+
+
+def scaled(values: Tensor, result: Tensor) -> Tensor:
+    """The result of an activation function as a multiple of its input."""
+    return values * torch.where(values == 0, 0.0, result.detach() / values.detach())

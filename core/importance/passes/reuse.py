@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 from transformers.utils import ModelOutput
@@ -96,13 +95,10 @@ class LayerReuse:
 def _copied(output: Any, n_texts: int, n_copies: int) -> Any:
     """Repeat a layer's output along the text axis; values shared by all texts are not repeated."""
     if isinstance(output, Tensor):
-        return output.repeat(n_copies, *[1] * (output.dim() - 1)) if _is_per_text(output, n_texts) else output
+        is_per_text = output.dim() > 0 and output.shape[0] == n_texts
+        return output.repeat(n_copies, *[1] * (output.dim() - 1)) if is_per_text else output
     if isinstance(output, ModelOutput):
         return type(output)(**{name: _copied(values, n_texts, n_copies) for name, values in output.items()})
     if isinstance(output, (tuple, list)):
         return type(output)(_copied(values, n_texts, n_copies) for values in output)
     return output
-
-
-def _is_per_text(values: torch.Tensor, n_texts: int) -> bool:
-    return values.dim() > 0 and values.shape[0] == n_texts

@@ -45,8 +45,7 @@ def speeds(
 
     Args:
         original, pruned: loaded on one device.
-        batch_sizes: texts of a batch.
-        seconds: minimum duration of measuring at each.
+        seconds: minimum duration of measuring at each batch size.
 
     Source: Michel et al. 2019, table 4.
     """

@@ -1,11 +1,11 @@
-"""Gates every head of every layer in turn, with as little computation as possible.
+"""Gates heads with as little computation as possible: every head of every layer in turn, or many heads at once.
 
-The layers below the gated one, and its own attention up to its gates, are computed once for a batch of texts and
-reused; the gatings of a layer share a batch, as copies of the texts with different gates.
+Of a sweep, the layers below the gated one, and its own attention up to its gates, are computed once for a batch of
+texts and reused; the gatings of a layer share a batch, as copies of the texts with different gates.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -35,6 +35,8 @@ MOST_WEIGHTS: Final = 10**9
 first answers come, and others get their turn, after some ten seconds of a processor."""
 TOLERANCE: Final = {"float64": 1e-9, "float32": 1e-4, "float16": 3e-2, "bfloat16": 1e-1}
 """Allowed difference between passes with and without reused layers, relative to the largest outcome (at least 1)."""
+Read = Callable[[Readout, Any, int], Float[Tensor, "copy text part"]]
+"""Reads off the model's output, for a number of copies of a batch."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -46,11 +48,6 @@ class Sweep:
     """Whether all other heads of the layer are ablated instead of the head itself."""
     replacements: Float[np.ndarray, "layer head channel"] | None = None
     """Replacement of the output of an ablated head; None for 0."""
-
-    def patterns(self, n_heads: int, device: str) -> Float[Tensor, "pattern head"]:
-        """Gates of one layer with each of its heads ablated in turn."""
-        identity = torch.eye(n_heads, device=device)
-        return identity if self.alone else 1 - identity
 
 
 def with_targets(
@@ -108,7 +105,8 @@ class _Passes:
     def __init__(self, checkpoint: Checkpoint, settings: PassSettings, ablation: Sweep) -> None:
         self._checkpoint, self._ablation = checkpoint, ablation
         self._attention = checkpoint.attentions[settings.kind]
-        self._patterns = ablation.patterns(self._attention.n_heads, checkpoint.device)
+        identity = torch.eye(self._attention.n_heads, device=checkpoint.device)
+        self._patterns = identity if ablation.alone else 1 - identity
         base = gates(checkpoint, settings)
         shape = (self._attention.n_layers, self._attention.n_heads)
         self._base = torch.ones(shape, device=checkpoint.device) if base is None else base
@@ -179,3 +177,48 @@ class _Passes:
                 f"{difference:.1e}; allowed {allowed:.0e}), so its heads cannot be ablated in one sweep. Choose a "
                 "checkpoint of another family, such as BERT."
             )
+
+
+def gated(
+    checkpoint: Checkpoint,
+    texts: Sequence[PassText],
+    settings: PassSettings,
+    metric: Metric,
+    head_gates: Float[np.ndarray, "gating layer head"],
+    read: Read = Readout.outcomes,
+) -> Iterator[list[tuple[int, Float[np.ndarray, "gating part"]]]]:
+    """Outcome of each text, or what else is read, under each of several gatings of all heads.
+
+    Args:
+        checkpoint: loaded.
+        texts: prepared; see `with_targets`.
+        settings: which attention is gated, and which heads are off throughout.
+        metric: what is read off the output; for output, the change from all heads on.
+        head_gates: gates of all heads; several gatings share a batch.
+        read: outcomes of the metric, or `text_vectors`.
+
+    Yields: index of the text and its outcomes, batch by batch; not in input order.
+    Raises: AnalysisError if the checkpoint does not support the metric.
+    """
+    check_metric(checkpoint, metric, settings.kind)
+    model, calls = model_of(checkpoint, metric, settings.kind), checkpoint.attentions[settings.kind].calls
+    base = gates(checkpoint, settings)
+    gatings = torch.from_numpy(head_gates).to(checkpoint.statistics_dtype).to(checkpoint.device)
+    gatings = gatings if base is None else gatings * base
+    budget = SWEEP_TOKENS[checkpoint.device]
+    for batch in plan_batches([text.n_tokens for text in texts], budget):
+        readout = Readout(checkpoint, metric, [texts[index] for index in batch.positions])
+        n_texts = len(batch.positions)
+        read(readout, observe(model, readout.inputs(), Pass(calls=calls, gates=base)), 1)
+        outcomes = []
+        for chunk in gatings.split(max(1, budget // (n_texts * batch.width))):
+            row_gates = chunk.repeat_interleave(n_texts, 0)
+            output = observe(model, readout.inputs(len(chunk)), Pass(calls=calls, gates=row_gates))
+            outcomes.append(read(readout, output, len(chunk)))
+        by_text = torch.cat(outcomes).transpose(0, 1).numpy()
+        yield list(zip(batch.positions, by_text, strict=True))
+
+
+def text_vectors(readout: Readout, output: Any, copies: int = 1) -> Float[Tensor, "copy text channel"]:
+    """Vector of each text: the mean of its last hidden states."""
+    return readout.text_vectors(output, copies).cpu().double().unflatten(0, (copies, -1))

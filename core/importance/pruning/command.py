@@ -30,7 +30,6 @@ from attention_sieve.core.importance.material import (
 from attention_sieve.core.importance.pruning.curves import (
     STEPS,
     Curve,
-    allowed_loss,
     curves_table,
     removable,
     removal_order,
@@ -52,7 +51,6 @@ from attention_sieve.core.importance.pruning.orders import (
 from attention_sieve.core.importance.pruning.over_steps import (
     SavedStep,
     StepCurve,
-    beginning,
     check_alike,
     check_beginning,
     saved_steps,
@@ -171,14 +169,13 @@ def prune(arguments: argparse.Namespace) -> None:
         return
     material = read_material(arguments)
     result = _curves(arguments, material)
-    n_heads = _print_removable(arguments, material, result.curves)
-    write_table(arguments.output, curves_table(result.curves, n_heads), _facts(arguments, material))
+    _print_removable(arguments, result)
+    write_table(arguments.output, curves_table(result.curves, result.pruning.n_heads), _facts(arguments, material))
     if arguments.orders:
         write_table(arguments.orders, orders_table(result.whole), _facts(arguments, material))
 
 
 def _prune_over_steps(arguments: argparse.Namespace) -> None:
-    """Draw the curves of each saved step of the run that --checkpoint names."""
     if arguments.random_weights is not None:
         raise AnalysisError(
             "With random weights all steps are the same. Leave out either --random-weights or --over-steps."
@@ -196,27 +193,23 @@ def _prune_over_steps(arguments: argparse.Namespace) -> None:
     facts: dict[str, str] = {}
     # The checkpoint that the run began from comes last, so that an error common to all is reported for a saved step.
     for saved in (*steps, None):
-        at_step = (
-            _at_beginning(arguments, run, last)
-            if saved is None
-            else (saved, read_material(_for_step(arguments, saved)))
-        )
-        if at_step is None:
+        found = _at_beginning(arguments, run, last) if saved is None else _at(arguments, saved)
+        if found is None:
             continue
-        step, material = at_step
+        step, material = found
         print(f"Step {step.step:,}, {step.checkpoint}")
-        curves = _curves(arguments, material).curves
-        n_heads, facts = _print_removable(arguments, material, curves), _facts(arguments, material)
+        result = _curves(arguments, material)
+        _print_removable(arguments, result)
+        n_heads, facts = result.pruning.n_heads, _facts(arguments, material)
         fingerprints[step.step] = facts.pop("fingerprint")
-        curves_of_steps += [StepCurve(step=step.step, curve=curve) for curve in curves]
+        curves_of_steps += [StepCurve(step=step.step, curve=curve) for curve in result.curves]
     rows = step_curves_table(sorted(curves_of_steps, key=lambda step_curve: step_curve.step), n_heads)
     rows.insert(1, "fingerprint", rows["step"].map(fingerprints))
     write_table(arguments.output, rows, facts | {"checkpoint": run.name})
 
 
-def _for_step(arguments: argparse.Namespace, step: SavedStep) -> argparse.Namespace:
-    """The same options, with a saved step as the checkpoint."""
-    return argparse.Namespace(**{**vars(arguments), "checkpoint": step.checkpoint})
+def _at(arguments: argparse.Namespace, step: SavedStep) -> tuple[SavedStep, CommandInput]:
+    return step, read_material(argparse.Namespace(**{**vars(arguments), "checkpoint": step.checkpoint}))
 
 
 def _at_beginning(
@@ -224,11 +217,11 @@ def _at_beginning(
 ) -> tuple[SavedStep, CommandInput] | None:
     """Step 0; None, with a note on standard error, if it cannot be evaluated, for example without a classifier."""
     try:
-        step = beginning(run)
+        step = SavedStep(0, run.progress.checkpoint)
         files = find_checkpoint(step.checkpoint)
         check_beginning(run, files)
         check_alike(files, last, settings_of(arguments, MetricSettings()).metric)
-        return step, read_material(_for_step(arguments, step))
+        return _at(arguments, step)
     except AnalysisError as error:
         print(f"Without step 0: {error}", file=sys.stderr)
         return None
@@ -238,6 +231,7 @@ def _at_beginning(
 class _Curves:
     """Curves of a checkpoint in all orders."""
 
+    pruning: Pruning
     curves: list[Curve]
     whole: dict[str, Removed]
     """Orders determined on all texts, by name."""
@@ -253,39 +247,28 @@ def _curves(arguments: argparse.Namespace, material: CommandInput) -> _Curves:
         print(f"Without {name}: {reason}", file=sys.stderr)
     (ablation, *measures), full = found.measures, full_outcomes(found.answers[0] or ())
     by_name, whole = orders(pruning, ablation, measures), whole_orders(pruning, ablation, measures)
-    if arguments.greedy and (greedy := greedy_order(pruning, make_ask(material, "greedy order"))):
-        by_name[GREEDY, 0] = greedy
-        if (
-            arguments.orders
-            and (order := whole_greedy_order(pruning, make_ask(material, "greedy order, all texts"))) is not None
-        ):
-            whole[GREEDY] = order
+    if arguments.greedy:
+        by_name[GREEDY, 0] = greedy_order(pruning, make_ask(material, "greedy order"))
+    if arguments.greedy and arguments.orders:
+        whole[GREEDY] = whole_greedy_order(pruning, make_ask(material, "greedy order, all texts"))
     trials = [CurveTrial(order=order, by_half=by_half, full=full) for order, by_half in by_name.items()]
-    rows = CurveRows(arguments.rows, _facts(arguments, material))
-    curves = {trial.order: rows.read(trial) for trial in trials}
+    rows = None if arguments.rows is None else CurveRows(arguments.rows, _facts(arguments, material))
+    curves = {trial.order: None if rows is None else rows.read(trial) for trial in trials}
     missing = [trial for trial in trials if curves[trial.order] is None]
     for trial, curve in _draw(arguments, material, missing):
-        rows.write(trial, curve)
         curves[trial.order] = curve
-    return _Curves(curves=[curve for curve in curves.values() if curve is not None], whole=whole)
+        if rows is not None:
+            rows.write(trial, curve)
+    return _Curves(pruning=pruning, curves=[curve for curve in curves.values() if curve is not None], whole=whole)
 
 
 def _draw(
     arguments: argparse.Namespace, material: CommandInput, trials: Sequence[CurveTrial]
 ) -> Iterator[tuple[CurveTrial, Curve]]:
-    """Draw curves in this process or on the selected engine."""
     if arguments.engine == "local" and arguments.workers in (None, 1):
-        return _draw_in_process(arguments, material, trials)
-    return _draw_on_engine(
-        counted(engine_of(arguments, material.reading.checkpoint.device), "curve"), arguments, trials
-    )
-
-
-def _draw_in_process(
-    arguments: argparse.Namespace, material: CommandInput, trials: Sequence[CurveTrial]
-) -> Iterator[tuple[CurveTrial, Curve]]:
-    for trial in trials:
-        yield trial, _curve(arguments, material, trial)
+        return ((trial, _curve(arguments, material, trial)) for trial in trials)
+    engine = counted(engine_of(arguments, material.reading.checkpoint.device), "curve")
+    return _draw_on_engine(engine, arguments, trials)
 
 
 def _draw_on_engine(
@@ -316,10 +299,7 @@ def curve_runner(arguments: argparse.Namespace) -> Callable[[CurveTrial], Curve]
 def _curve(arguments: argparse.Namespace, material: CommandInput, trial: CurveTrial) -> Curve:
     pruning = pruning_of(material, arguments.at_least)
     ask = make_ask(material, f"curve of {trial.order[0]}")
-    curve = pruning_curve(pruning, trial.order, trial.by_half, trial.full, ask)
-    if curve is None:
-        raise RuntimeError("A command has every answer.")
-    return curve
+    return pruning_curve(pruning, trial.order, trial.by_half, trial.full, ask)
 
 
 def _facts(arguments: argparse.Namespace, material: CommandInput) -> dict[str, str]:
@@ -355,16 +335,13 @@ def make_ask(material: CommandInput, doing: str) -> AskOutcomes:
     return ask
 
 
-def _print_removable(arguments: argparse.Namespace, material: CommandInput, curves: Sequence[Curve]) -> int:
-    """Print how many heads each order can remove; returns the total number of heads."""
-    score, full, within = material.score, float(curves[0].score[0]), arguments.within
-    n_heads = pruning_of(material, arguments.at_least).n_heads
-    unit = " of it" if score.name == "loss" else ""
-    allowed = f"{within}{unit} (95% interval)"
+def _print_removable(arguments: argparse.Namespace, found: _Curves) -> None:
+    score, within = found.pruning.score, arguments.within
+    allowed = f"{within}{' of it' if score.name == 'loss' else ''} (95% interval)"
     print(
-        f"Number of heads (of {n_heads}) that can be removed before the {score.name} is worse by more than {allowed}:"
+        f"Number of heads (of {found.pruning.n_heads}) that can be removed before the {score.name} is worse by more "
+        f"than {allowed}:"
     )
-    for result in removable(curves, score.sign, allowed_loss(score, full, within)):
+    for result in removable(found.curves, score, within):
         interval = "" if np.isnan(result.low) else f" ({result.low:.0f} to {result.high:.0f})"
         print(f"{result.order:<26}{result.n:>5}{interval}")
-    return n_heads

@@ -1,10 +1,10 @@
-"""Pruning curves: a score against the share of heads removed, in the order of a measure. Does not import torch.
+"""Pruning curves: a score, and the functions of the heads that are left, against the share of heads removed.
 
 An order is determined on one half of the texts and evaluated on the other, and vice versa; every text is evaluated
-once, with the order from the half that it is not in.
+once, with the order from the half that it is not in. Does not import torch.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -92,12 +92,7 @@ def removal_order(importance: Float[np.ndarray, "layer head"], at_least: int = 0
 
 
 def n_removed(n_heads: int, n_removable: int) -> Int[np.ndarray, " step"]:
-    """How many heads are removed at each step: STEPS equal shares of all heads, rounded down, up to all removable ones.
-
-    Args:
-        n_heads: number of heads in all layers, without missing ones.
-        n_removable: how many of these can be removed.
-    """
+    """How many heads are removed at each step: STEPS equal shares of all, rounded down, up to all removable ones."""
     counts = n_heads * np.arange(STEPS + 1) // STEPS
     return np.unique(np.minimum(counts, n_removable))
 
@@ -130,9 +125,6 @@ def curve(
     Args:
         order: its name and, for a random one, the number of the draw.
         counts: heads removed at each step.
-        outcomes: of each text.
-        score: of the curve.
-        documents: of each text, None where unknown.
         draws: over the same texts.
     """
     scores, drawn = score.of(outcomes), draws.scores(score, outcomes)
@@ -181,11 +173,7 @@ def relative(absolute: Curve) -> RelativeCurve:
 
 
 def mean_curve(curves: Sequence[Curve]) -> Curve:
-    """The mean of curves of one order, such as random ones, with its interval.
-
-    Args:
-        curves: one or more, over the same texts and steps.
-    """
+    """The mean of curves of one order, such as random ones, over the same texts and steps, with its interval."""
     score, delta, by_unit, drawn = (
         np.mean([getattr(item, name) for item in curves], axis=0) for name in ("score", "delta", "by_unit", "drawn")
     )
@@ -215,14 +203,14 @@ def allowed_loss(score: Score, full: float, within: float) -> float:
     return within * abs(full) if score.name == "loss" else within
 
 
-def removable(curves: Sequence[Curve], sign: int, tolerance: float) -> list[Removable]:
-    """How many heads each order can remove while the score is worse by at most a tolerance, at all steps up to there.
+def removable(curves: Sequence[Curve], score: Score, within: float) -> list[Removable]:
+    """How many heads each order can remove while the score is only so much worse, at all steps up to there.
 
     Args:
         curves: random orders are averaged.
-        sign: as in `Score.sign`.
-        tolerance: in units of the score.
+        within: as of `allowed_loss`.
     """
+    sign, tolerance = score.sign, allowed_loss(score, float(curves[0].score[0]), within)
     results = []
     for name in dict.fromkeys(item.order for item in curves):
         group = [item for item in curves if item.order == name]
@@ -244,12 +232,7 @@ def _n_fine(
 
 
 def curves_table(curves: Sequence[Curve], n_heads: int) -> pd.DataFrame:
-    """One row per order, draw and step, with COLUMNS.
-
-    Args:
-        curves: one or more.
-        n_heads: number of heads before any is removed.
-    """
+    """One row per order, draw and step, with COLUMNS; `n_heads` are there before any is removed."""
     parts = [
         pd.DataFrame(
             {
@@ -263,3 +246,59 @@ def curves_table(curves: Sequence[Curve], n_heads: int) -> pd.DataFrame:
         for item in curves
     ]
     return pd.concat(parts, ignore_index=True)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class KeptFunction:
+    """How many of the heads with a function remain at each step of an order."""
+
+    name: str
+    n_removed: Int[np.ndarray, " step"]
+    """Heads removed, with this function or without."""
+    kept: Int[np.ndarray, " step"]
+    expected: Float[np.ndarray, " step"]
+    """Mean number that would remain if as many heads were removed at random."""
+    low: Int[np.ndarray, " step"]
+    high: Int[np.ndarray, " step"]
+    """Range of the number that remains in 95% of random removals."""
+
+
+def kept_functions(
+    functions: Mapping[str, Bool[np.ndarray, "layer head"]],
+    order: Int[np.ndarray, "removed 2"],
+    counts: Sequence[int],
+    is_there: Bool[np.ndarray, "layer head"],
+) -> list[KeptFunction]:
+    """How many heads with each function remain; functions that no head has are left out.
+
+    Args:
+        functions: whether each head has it; a head may have several.
+        order: layer and head of the heads to remove, in this order.
+        counts: heads removed at each step.
+        is_there: heads that exist before any of these is removed.
+
+    Source: Voita et al. 2019, figure 8. Their heads are removed by gates during training, and there is no control; the
+        random removal here draws from all heads alike (hypergeometric).
+    """
+    from scipy.stats import hypergeom
+
+    n_removed, n_heads = np.asarray(counts), int(is_there.sum())
+    results = []
+    for name, has_function in functions.items():
+        n_with = int((has_function & is_there).sum())
+        if not n_with:
+            continue
+        removed_has_function = has_function[order[:, 0], order[:, 1]]
+        n_lost = np.concatenate([[0], np.cumsum(removed_has_function)])[n_removed]
+        random = hypergeom(n_heads, n_with, n_heads - n_removed)
+        results.append(
+            KeptFunction(
+                name=name,
+                n_removed=n_removed,
+                kept=n_with - n_lost,
+                expected=n_with * (n_heads - n_removed) / n_heads,
+                low=random.ppf(ALPHA / 2).astype(int),
+                high=random.ppf(1 - ALPHA / 2).astype(int),
+            )
+        )
+    return results

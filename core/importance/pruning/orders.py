@@ -4,9 +4,10 @@ An order is determined on one half of the texts and evaluated on the other, and 
 through a function that the caller provides, so that answers can be cached. Does not import torch.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -40,9 +41,8 @@ Order = tuple[str, int]
 Removed = Int[np.ndarray, "removed 2"]
 ByHalf = tuple[Removed, Removed]
 """Heads to remove, the least important first: order for the texts of half 0, determined on half 1, and vice versa."""
-AskOutcomes = Callable[[Question[Text, Any], Int[np.ndarray, " index"], tuple[Head, ...], int], Sequence[Any] | None]
-"""ask(question, indices of the texts, heads that are off, number of passes of each text) -> results; None where the
-answer is not available now."""
+AskOutcomes = Callable[[Question[Text, Any], Int[np.ndarray, " index"], tuple[Head, ...], int], Sequence[Any]]
+"""ask(question, indices of the texts, heads that are off, number of passes of each text) -> results."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -95,12 +95,7 @@ class Pruning:
 
 
 def orders(pruning: Pruning, ablation: Measure, measures: Sequence[Measure]) -> dict[Order, ByHalf]:
-    """Orders of removal: of ablation, its reverse, of each measure, and random ones.
-
-    Args:
-        pruning: over the texts of the measures.
-        ablation: how much worse the score is without each head.
-        measures: cheaper ones.
+    """Orders of removal: of ablation, its reverse, of each cheaper measure, and random ones.
 
     Raises: AnalysisError for fewer than two texts, or documents, and if a layer has fewer heads than `at_least`.
     """
@@ -120,13 +115,7 @@ def random_orders(pruning: Pruning) -> dict[Order, ByHalf]:
 
 
 def order_by(pruning: Pruning, measure: Measure, sign: int = 1) -> ByHalf:
-    """The order of a measure, determined on each half of the texts.
-
-    Args:
-        pruning: over the texts of the measure.
-        measure: of importance.
-        sign: -1 to remove the most important head first.
-    """
+    """The order of a measure, determined on each half of the texts; sign -1 removes the most important head first."""
     first, second = (pruning.order(sign * measure.over(pruning.order_weights(side))[0]) for side in (0, 1))
     return first, second
 
@@ -164,37 +153,28 @@ def orders_table(whole: Mapping[str, Removed]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def greedy_order(pruning: Pruning, ask: AskOutcomes) -> ByHalf | None:
-    """The order from ablations repeated at each step, with the heads of earlier steps off.
-
-    Returns: None where an answer is not available now.
-    """
+def greedy_order(pruning: Pruning, ask: AskOutcomes) -> ByHalf:
+    """The order from ablations repeated at each step, with the heads of earlier steps off."""
     first, second = (_greedy(pruning, pruning.order_weights(side), ask) for side in (0, 1))
-    return None if first is None or second is None else (first, second)
+    return first, second
 
 
-def whole_greedy_order(pruning: Pruning, ask: AskOutcomes) -> Removed | None:
-    """The greedy order determined on all texts; None where an answer is not available now."""
+def whole_greedy_order(pruning: Pruning, ask: AskOutcomes) -> Removed:
+    """The greedy order determined on all texts."""
     return _greedy(pruning, np.ones((1, len(pruning.documents))), ask)
 
 
-def _greedy(pruning: Pruning, weights: Float[np.ndarray, "1 text"], ask: AskOutcomes) -> Removed | None:
+def _greedy(pruning: Pruning, weights: Float[np.ndarray, "1 text"], ask: AskOutcomes) -> Removed:
     off: list[Head] = []
     indices = np.flatnonzero(weights[0])
-    for start, stop in _steps(pruning.counts(pruning.order(np.zeros(pruning.is_there.shape)))):
+    for start, stop in pairwise(pruning.counts(pruning.order(np.zeros(pruning.is_there.shape))).tolist()):
         outcomes = ask(ablation_question(pruning.metric), indices, tuple(sorted(off)), pruning.n_heads)
-        if outcomes is None:
-            return None
         all_outcomes = _for_all_texts(outcomes, indices, len(pruning.documents))
         importance = damage(all_outcomes, pruning.score).over(weights)[0]
         for layer, head in off:
             importance[layer, head] = -np.inf
         off += [(int(layer), int(head)) for layer, head in pruning.order(importance)[start:stop]]
     return np.array(off, int).reshape(-1, 2)
-
-
-def _steps(counts: Int[np.ndarray, " step"]) -> Iterator[tuple[int, int]]:
-    return zip(counts[:-1].tolist(), counts[1:].tolist())
 
 
 def _for_all_texts(
@@ -208,27 +188,15 @@ def _for_all_texts(
 
 def pruning_curve(
     pruning: Pruning, order: Order, by_half: ByHalf, full: Float[np.ndarray, "text part"], ask: AskOutcomes
-) -> Curve | None:
-    """A curve, each text evaluated with the order from the other half.
-
-    Args:
-        pruning: over the texts to evaluate.
-        order: name and draw of the order.
-        by_half: heads of the order.
-        full: outcomes with all heads on, as from the ablations.
-        ask: answers questions.
-
-    Returns: None where an answer is not available now.
-    """
+) -> Curve:
+    """A curve, each text evaluated with the order from the other half; `full`: outcomes with all heads on."""
     outcomes = pruning_outcomes(pruning, by_half, full, ask)
-    if outcomes is None:
-        return None
     return curve(order, pruning.counts(by_half[0]), outcomes, pruning.score, pruning.documents, pruning.draws)
 
 
 def pruning_outcomes(
     pruning: Pruning, by_half: ByHalf, full: Float[np.ndarray, "text part"], ask: AskOutcomes
-) -> Float[np.ndarray, "text step part"] | None:
+) -> Float[np.ndarray, "text step part"]:
     """Outcomes of each text at each step of the order from the other half; see `pruning_curve`."""
     counts = pruning.counts(by_half[0])
     ends_with_none = int(counts[-1]) == pruning.n_heads
@@ -239,8 +207,6 @@ def pruning_outcomes(
         answers = _outcomes(pruning, gatings(by_half[side], middle, *pruning.is_there.shape), indices, n_parts, ask)
         # Without any head all orders are the same, so that step is a separate question, answered once for all orders.
         last = _outcomes(pruning, np.zeros((int(ends_with_none), *pruning.is_there.shape)), indices, n_parts, ask)
-        if answers is None or last is None:
-            return None
         steps |= {
             int(index): [full[index][None], *text_outcomes]
             for index, *text_outcomes in zip(indices, answers, last, strict=True)
@@ -254,7 +220,7 @@ def _outcomes(
     indices: Int[np.ndarray, " index"],
     n_parts: int,
     ask: AskOutcomes,
-) -> Sequence[np.ndarray] | None:
+) -> Sequence[np.ndarray]:
     """Outcomes of some texts under each gating, "gating part"; without gatings, no question is asked."""
     if not len(head_gates):
         return [np.zeros((0, n_parts))] * len(indices)
@@ -264,11 +230,6 @@ def _outcomes(
 def full_outcomes(outcomes: Sequence[TextOutcomes]) -> Float[np.ndarray, "text part"]:
     """Outcome of each text with all heads on."""
     return np.stack([outcome.full for outcome in outcomes])
-
-
-def heads_off(order: Removed, count: int) -> list[Head]:
-    """The first heads of an order."""
-    return [(int(layer), int(head)) for layer, head in order[:count]]
 
 
 def is_there(shape: tuple[int, int], missing: Sequence[Head]) -> Bool[np.ndarray, "layer head"]:

@@ -54,16 +54,8 @@ def saved_steps(run: SavedRun) -> tuple[SavedStep, ...]:
     return tuple(SavedStep(step, f"{prefix}/checkpoint-{step}") for step in run.progress.saved)
 
 
-def beginning(run: SavedRun) -> SavedStep:
-    """Step 0 of a run: the checkpoint that it began from, which may be gone by now."""
-    return SavedStep(0, run.progress.checkpoint)
-
-
 def check_beginning(run: SavedRun, files: CheckpointFiles) -> None:
-    """Raise if the files of step 0 have changed since the run began from them.
-
-    Raises: AnalysisError.
-    """
+    """Raise AnalysisError if the files of step 0 have changed since the run began from them."""
     if files.fingerprint != read_record(run.folder).get("fingerprint"):
         raise AnalysisError(
             f"The files of {files.name} have changed since the run {run.name} started from it. Choose another run."
@@ -71,10 +63,7 @@ def check_beginning(run: SavedRun, files: CheckpointFiles) -> None:
 
 
 def check_alike(first: CheckpointFiles, second: CheckpointFiles, metric: Metric) -> None:
-    """Raise if two checkpoints have different heads or classes, so that their curves cannot be compared.
-
-    Raises: AnalysisError.
-    """
+    """Raise AnalysisError if two checkpoints have different heads or classes: their curves cannot be compared."""
     if _heads(first) != _heads(second):
         raise AnalysisError(
             f"{first.name} has {_heads(first)}, but {second.name} has {_heads(second)}, so curves over "
@@ -100,12 +89,7 @@ def _classes(files: CheckpointFiles) -> object:
 
 
 def step_curves_table(curves: Sequence[StepCurve], n_heads: int) -> pd.DataFrame:
-    """One row per saved step, order, draw and number of heads removed: column step first, RELATIVE_COLUMNS last.
-
-    Args:
-        curves: one or more.
-        n_heads: number of heads before any is removed.
-    """
+    """One row per saved step, order, draw and number of heads removed: column step first, RELATIVE_COLUMNS last."""
     parts = []
     for step_curve in curves:
         rows, shares = curves_table([step_curve.curve], n_heads), relative(step_curve.curve)

@@ -13,7 +13,6 @@ import pandas as pd
 from jaxtyping import Float
 
 from attention_sieve.core.commands import make_folder, write
-from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.pruning.curves import Curve
 from attention_sieve.core.importance.pruning.orders import ByHalf, Order
 
@@ -37,25 +36,18 @@ class CurveTrial:
 class CurveRows:
     """Curves in a folder: one file per curve, with a row for each share of heads."""
 
-    def __init__(self, folder: Path | None, facts: Mapping[str, str]) -> None:
-        """Read and write nothing yet.
-
-        Args:
-            folder: of the files, created if missing; None to write none.
-            facts: provenance of the curves.
+    def __init__(self, folder: Path, facts: Mapping[str, str]) -> None:
+        """Read and write nothing yet; the folder is created if missing, and `facts` are the provenance of the curves.
 
         Raises: AnalysisError if the folder cannot be created.
         """
         self._folder, self._facts = folder, dict(facts)
-        if folder is not None:
-            make_folder(folder)
+        make_folder(folder)
 
     def read(self, trial: CurveTrial) -> Curve | None:
         """Read a curve that was drawn before; None if there is none, or it cannot be read."""
-        if self._folder is None or not (path := self._path(trial)).is_file():
-            return None
         try:
-            rows = pd.read_parquet(path)
+            rows = pd.read_parquet(self._path(trial))
             return Curve(
                 order=trial.order[0],
                 draw=trial.order[1],
@@ -67,12 +59,10 @@ class CurveRows:
             return None
 
     def write(self, trial: CurveTrial, curve: Curve) -> None:
-        """Write a curve, if there is a folder.
+        """Write a curve.
 
         Raises: AnalysisError if that fails.
         """
-        if self._folder is None:
-            return
         rows = pd.DataFrame(
             {
                 "order": curve.order,
@@ -87,7 +77,5 @@ class CurveRows:
 
     def _path(self, trial: CurveTrial) -> Path:
         """File of a curve, named by a digest of everything that it depends on."""
-        if self._folder is None:
-            raise AnalysisError("There is no folder for the curves. Choose one with --rows.")
         key = [FORMAT, self._facts, trial.order, [half.tolist() for half in trial.by_half]]
         return self._folder / f"{hashlib.sha256(json.dumps(key).encode()).hexdigest()}.parquet"

@@ -105,10 +105,7 @@ def remove(
 
 
 def _check_heads(original: Checkpoint, kind: Kind, heads: Sequence[Head]) -> None:
-    """Raise if the checkpoint lacks one of the heads, or would have no head left.
-
-    Raises: AnalysisError.
-    """
+    """Raise AnalysisError if the checkpoint lacks one of the heads, or would have no head left."""
     name, attention = original.files.name, original.attentions.get(kind)
     if attention is None:
         raise no_such_attention(name, kind, original.attentions)

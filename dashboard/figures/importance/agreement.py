@@ -25,26 +25,14 @@ NOTHING: Final = "No measure gives an order of the heads."
 
 def agreement_dots(compared: Sequence[Agreement]) -> Figure:
     """Each measure's correlation with ablation over all heads, the largest first, with its interval."""
-    rows = pd.DataFrame(
-        [
-            {
-                "kind": "measure",
-                "measure": agreement.measure,
-                "spearman": agreement.spearman[0],
-                "low": agreement.low[0],
-                "high": agreement.high[0],
-            }
-            for agreement in compared
-        ],
-        columns=["kind", "measure", "spearman", "low", "high"],
-    )
+    columns = ["measure", "spearman", "low", "high"]
+    values = [(each.measure, each.spearman[0], each.low[0], each.high[0]) for each in compared]
+    rows = pd.DataFrame(values, columns=columns)
+    rows.insert(0, "kind", "measure")
     rows = rows.dropna(subset="spearman").sort_values("spearman", ascending=False, ignore_index=True)
-    intervals = rows.dropna(subset=["low", "high"]).assign(kind="interval")
-    zero = pd.DataFrame({"kind": ["zero"], "spearman": [0.0]})
-    data = pd.concat([zero, intervals, rows, note_rows(rows.empty, NOTHING)], ignore_index=True)
-    values = "; ".join(f"{row.measure} {_number(row.spearman, row.low, row.high)}" for row in rows.itertuples())
-    description = f"{SPEARMAN}, over all heads, with 95% intervals: {values}." if values else NOTHING
-    return Figure(_measures_spec(tuple(rows["measure"])), data, description)
+    said = "; ".join(f"{row.measure} {_number(row.spearman, row.low, row.high)}" for row in rows.itertuples())
+    description = f"{SPEARMAN}, over all heads, with 95% intervals: {said}." if said else NOTHING
+    return Figure(_measures_spec(tuple(rows["measure"])), _with_intervals(rows), description)
 
 
 def layer_agreement(agreement: Agreement) -> Figure:
@@ -52,12 +40,15 @@ def layer_agreement(agreement: Agreement) -> Figure:
     spearman, low, high = (side[1:] for side in (agreement.spearman, agreement.low, agreement.high))
     rows = pd.DataFrame({"kind": "layer", "layer": np.arange(len(spearman)), "spearman": spearman})
     rows = rows.assign(low=low, high=high).dropna(subset="spearman")
-    intervals = rows.dropna(subset=["low", "high"]).assign(kind="interval")
-    zero = pd.DataFrame({"kind": ["zero"], "spearman": [0.0]})
-    data = pd.concat([zero, intervals, rows, note_rows(rows.empty, NOTHING)], ignore_index=True)
     values = "; ".join(f"layer {row.layer} {_number(row.spearman, row.low, row.high)}" for row in rows.itertuples())
     description = f"{SPEARMAN} of {agreement.measure} among the heads of each layer: {values or 'none'}."
-    return Figure(_layers_spec(agreement.measure, len(spearman)), data, description)
+    return Figure(_layers_spec(agreement.measure, len(spearman)), _with_intervals(rows), description)
+
+
+def _with_intervals(rows: pd.DataFrame) -> pd.DataFrame:
+    intervals = rows.dropna(subset=["low", "high"]).assign(kind="interval")
+    zero = pd.DataFrame({"kind": ["zero"], "spearman": [0.0]})
+    return pd.concat([zero, intervals, rows, note_rows(rows.empty, NOTHING)], ignore_index=True)
 
 
 def _number(value: float, low: float, high: float) -> str:

@@ -6,7 +6,7 @@ from typing import Final
 
 import pandas as pd
 
-from attention_sieve.core.importance.pruning.functions import KeptFunction
+from attention_sieve.core.importance.pruning.curves import KeptFunction
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.axes import series_channel
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, of_kind, template

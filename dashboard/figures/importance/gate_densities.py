@@ -31,10 +31,8 @@ def gate_densities(
 
     Args:
         names: of the heads, at most MOST.
-        p_zero: probability that a gate is exactly 0.
-        p_one: probability that it is exactly 1.
+        p_zero, p_one: probabilities that a gate is exactly 0, and exactly 1.
         points: between 0 and 1, in order.
-        densities: of each gate at each point.
 
     Source: Voita et al. 2019, figure 6.
     """

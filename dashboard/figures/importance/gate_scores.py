@@ -30,7 +30,7 @@ def gate_scores(
     Source: Voita et al. 2019, figure 7.
     """
     full_score, run_steps = float(curve.score[0]), np.arange(1, len(curve.score))
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "kind": "run",
             "share": curve.n_removed[step] / n_heads,
@@ -45,26 +45,18 @@ def gate_scores(
         for step, penalty in zip(run_steps, penalties, strict=True)
     ]
     line = {"kind": "full", "score": full_score, "label": f"all heads on: {full_score:.4g}"}
-    ordered_curves = [pruning_curve for pruning_curve in pruning if pruning_curve.order != RANDOM]
-    order = ordered_curves[0].order if ordered_curves else ""
-    rows += [row for pruning_curve in ordered_curves for row in _order(pruning_curve, n_heads)]
-    data = pd.DataFrame(
-        [
-            line,
-            *rows,
-            *random_band([pruning_curve for pruning_curve in pruning if pruning_curve.order == RANDOM], n_heads),
-        ]
-    )
+    by_order = [each for each in pruning if each.order != RANDOM]
+    order = by_order[0].order if by_order else ""
+    rows += [
+        {"kind": "order", "order": order, "share": removed / n_heads, "score": score, "removed": removed}
+        for each in by_order
+        for removed, score in zip(each.n_removed.tolist(), each.score.tolist(), strict=True)
+    ]
+    rows += random_band([each for each in pruning if each.order == RANDOM], n_heads)
+    data = pd.DataFrame([line, *rows])
     has_interval = bool((data["interval"].fillna("") != "").any())
     spec = _spec(name, _ends(data), order, has_random="mean" in data, has_interval=has_interval)
     return Figure(spec, data, _description(data, name, order))
-
-
-def _order(curve: Curve, n_heads: int) -> list[dict[str, Any]]:
-    return [
-        {"kind": "order", "order": curve.order, "share": removed / n_heads, "score": score, "removed": removed}
-        for removed, score in zip(curve.n_removed.tolist(), curve.score.tolist(), strict=True)
-    ]
 
 
 def _ends(data: pd.DataFrame) -> tuple[float, float]:

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from attention_sieve.core.importance.pruning.curves import Curve, relative
+from attention_sieve.core.importance.pruning.curves import relative
 from attention_sieve.core.importance.pruning.over_steps import StepCurve
 from attention_sieve.dashboard.figures.appearance import LESS, MORE
 from attention_sieve.dashboard.figures.axes import STEP_AXIS, Ends, apart, steps_position
@@ -101,19 +101,15 @@ def _has_bars(data: pd.DataFrame) -> bool:
 
 
 def _points(curves: Sequence[StepCurve], n_heads: int, *, shares: bool) -> pd.DataFrame:
-    """One row per step and number of heads removed.
-
-    Args:
-        shares: whether each score is divided by that of the same step with all heads on.
-    """
-    return pd.concat([_points_of(step_curve, n_heads, shares) for step_curve in curves], ignore_index=True)
-
-
-def _points_of(step_curve: StepCurve, n_heads: int, shares: bool) -> pd.DataFrame:
-    curve = step_curve.curve
-    value, low, high = _values(curve, shares)
-    return pd.DataFrame(
-        {
+    """One row per step and number of heads removed; as shares of the score of that step with all heads on, or not."""
+    parts = []
+    for step_curve in curves:
+        curve = step_curve.curve
+        value, low, high = curve.score, curve.score[0] + curve.low, curve.score[0] + curve.high
+        if shares:
+            ratio = relative(curve)
+            value, low, high = ratio.value, ratio.low, ratio.high
+        points = {
             "kind": "point",
             "at": step_curve.step,
             "removed": curve.n_removed,
@@ -124,15 +120,8 @@ def _points_of(step_curve: StepCurve, n_heads: int, shares: bool) -> pd.DataFram
             "high": high,
             "interval": [interval(*ends, ".3g") for ends in zip(low, high)],
         }
-    )
-
-
-def _values(curve: Curve, shares: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The value at each number of heads removed, and its interval."""
-    if shares:
-        ratio = relative(curve)
-        return ratio.value, ratio.low, ratio.high
-    return curve.score, curve.score[0] + curve.low, curve.score[0] + curve.high
+        parts.append(pd.DataFrame(points))
+    return pd.concat(parts, ignore_index=True)
 
 
 def _ends(values: np.ndarray) -> Ends:

@@ -1,5 +1,7 @@
 """Effect of switching off each head: a map, a histogram, and each layer with only its best head on."""
 
+from dataclasses import replace
+
 import numpy as np
 import streamlit as st
 
@@ -44,41 +46,43 @@ def headline(importance: Importance) -> None:
 
 
 def each_head(importance: Importance) -> None:
-    effects = importance.ablation.effects
+    ablation, effects = importance.ablation, importance.ablation.effects
+    facts = importance.computed_by("ablate", *importance.material.options)
     left, right = halves()
     with left:
-        _map(importance)
+        _map(importance, facts)
     with right:
-        name = wording.SCORE_NAMES[importance.ablation.score.name]
-        figure = score_histogram(effects.without, effects.full, name)
-        chart(
-            "scores without each head",
-            figure,
-            importance.computed_by("ablate", *importance.material.options),
-            wording.MICHEL_1,
-        )
+        figure = score_histogram(effects.without, effects.full, wording.SCORE_NAMES[ablation.score.name])
+        chart("scores without each head", figure, facts, wording.MICHEL_1)
     with st.expander(wording.TABLE):
-        ablation = importance.ablation
         rows = ablation_table(ablation)
-        facts = importance.computed_by("ablate", *importance.material.options) | ablation.facts(ablation.effects)
         written = with_sentences(rows, kept_sentences(importance.material.visit))
-        table("ablation", rows, facts, ABLATION_ANALYSIS.columns, written=written)
+        table("ablation", rows, facts | ablation.facts(effects), ABLATION_ANALYSIS.columns, written=written)
     _one_head_a_layer(importance)
 
 
-def _map(importance: Importance) -> None:
-    effects, damage, score = importance.ablation.effects, importance.ablation.damage, importance.ablation.score
-    name, checkpoint = wording.SCORE_NAMES[score.name], importance.material.visit.engine.files.name
-    signed, has_verdicts = bool((damage < 0).any()), not np.isnan(effects.p).all()
-    outlined = importance.differs if has_verdicts and score.name != "change" else None
-    picture = HeadMap(
+def damage_map(importance: Importance, with_roles: str = "") -> HeadMap:
+    """How much worse the score is without each head; `with_roles` ends what the map is called."""
+    damage, files = importance.ablation.damage, importance.material.visit.engine.files
+    name, signed = wording.SCORE_NAMES[importance.ablation.score.name], bool((damage < 0).any())
+    return HeadMap(
         title=wording.damage_title(name),
-        label=f"{wording.damage_title(name)} of the heads of {checkpoint}",
+        label=f"{wording.damage_title(name)} of the heads of {files.name}{with_roles}",
         values=damage,
         bound=round_bound(float(np.nanmax(np.abs(damage), initial=0))),
         signed=signed,
         low_label=wording.HELPS if signed else "",
         high_label=wording.high_end(name),
+        n_shared=files.n_shared,
+    )
+
+
+def _map(importance: Importance, facts: dict[str, str]) -> None:
+    effects, score = importance.ablation.effects, importance.ablation.score
+    name, has_verdicts = wording.SCORE_NAMES[score.name], not np.isnan(effects.p).all()
+    outlined = importance.differs if has_verdicts and score.name != "change" else None
+    picture = replace(
+        damage_map(importance),
         outlined=outlined,
         outline="" if outlined is None else wording.DIFFERS,
         details=[
@@ -86,13 +90,12 @@ def _map(importance: Importance) -> None:
             *([(wording.INTERVAL, intervals(effects.low, effects.high, "+.3g"))] if has_verdicts else []),
             *([] if outlined is None else [(wording.P_ADJUSTED, effects.p_adjusted)]),
         ],
-        n_shared=importance.material.visit.engine.files.n_shared,
     )
     show_head_map(
         picture,
         head_selection("importance map", importance.heads, (*importance.material.key, state.n_pushed())),
         file="importance of heads",
-        facts=importance.computed_by("ablate", *importance.material.options),
+        facts=facts,
         paper=wording.MICHEL_T1,
     )
 

@@ -1,22 +1,26 @@
-"""What importance is measured by: the metric, its texts, and what replaces the output of a head that is off."""
+"""What the views of the page share: what importance is measured by, and the effect of switching off each head."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+import numpy as np
 import streamlit as st
+from jaxtyping import Bool
 
 from attention_sieve.cache.answers import CorpusFinding
+from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.command_lines import given_options
 from attention_sieve.core.importance.analysis import ABLATION_ANALYSIS
-from attention_sieve.core.importance.finding import AblationFinding
-from attention_sieve.core.importance.labels import LabelledTexts, read_labels
+from attention_sieve.core.importance.finding import AblationFinding, metric_facts
+from attention_sieve.core.importance.labels import read_labels
 from attention_sieve.core.importance.metrics import SCORE_NAMES
 from attention_sieve.core.importance.per_text import LabelledText
 from attention_sieve.core.importance.question import Replace
 from attention_sieve.core.importance.settings import AblationSettings, LabelScore, MetricSettings
 from attention_sieve.core.passes.metric import Metric
 from attention_sieve.core.texts.text import Text
+from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.commands import call, reads_texts
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.asking import find, policy
@@ -51,7 +55,6 @@ class Material:
 
     @property
     def metric(self) -> MetricSettings:
-        """What heads are important for."""
         return self.settings.of_metric
 
     @property
@@ -69,11 +72,10 @@ class Material:
 
     @property
     def options(self) -> list[str]:
-        """The settings as options of the command `ablate`."""
         return given_options(self.settings, AblationSettings())
 
     def pruning_options(self, at_least: int, within: float) -> list[str]:
-        """The settings as options of the command `prune`, with the heads of a layer that stay and the allowed loss."""
+        """The settings as options of the command `prune`."""
         of_metric = given_options(self.metric, MetricSettings())
         return [*of_metric, f"--replace={self.settings.replace}", f"--at-least={at_least}", f"--within={within}"]
 
@@ -81,8 +83,6 @@ class Material:
         """The line of a command about the texts, or about the labelled table, which the archive of the page holds.
 
         Args:
-            name: of the command.
-            options: further ones.
             texts: name of the file of texts; by default that of the page's.
             output, checkpoint: as of `call`.
         """
@@ -94,18 +94,11 @@ class Material:
         return call(name, visit.choice, visit.engine, *read, *options, too_long, output=output, checkpoint=checkpoint)
 
     def at(self, positions: Sequence[int]) -> tuple[LabelledText, ...]:
-        """Some of the texts."""
         return tuple(self.inputs[position] for position in positions)
 
 
 def of_texts(texts: Sequence[Text]) -> tuple[LabelledText, ...]:
-    """Texts for a metric that needs no labels."""
     return tuple(map(LabelledText, texts))
-
-
-def of_labels(labels: LabelledTexts) -> tuple[LabelledText, ...]:
-    """Texts with their labels."""
-    return tuple(LabelledText(text, label) for text, label in zip(labels.texts, labels.values.tolist(), strict=True))
 
 
 def material() -> Material | None:
@@ -129,7 +122,6 @@ def material() -> Material | None:
 
 
 def _labelled(visit: Visit, settings: AblationSettings) -> Material | None:
-    """Labelled texts, with labels as the classifier indexes them."""
     with st.expander(wording.TABLE_OF_LABELS, expanded=True):
         table = labelled_texts("held out")
     if table is None:
@@ -142,8 +134,49 @@ def _labelled(visit: Visit, settings: AblationSettings) -> Material | None:
     metric = replace(settings.of_metric, score=score, n_classes=labels.n_classes)
     return Material(
         visit=replace(visit, texts=labels.texts),
-        inputs=of_labels(labels),
+        inputs=labels.items,
         settings=replace(settings, of_metric=metric),
         table=table,
         labels_name=f"{data.name}, {data.label_column}",
     )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Importance:
+    """What the views of the page share."""
+
+    material: Material
+    found: CorpusFinding[AblationFinding]
+    """The effect of switching off each head."""
+    heads: list[Head]
+    """The chosen heads."""
+    facts: dict[str, str]
+    """Provenance of files, without a command: each view has its own, or none."""
+
+    def computed_by(self, name: str, *options: str) -> dict[str, str]:
+        return self.facts | {"command": self.material.line(name, *options)}
+
+    @property
+    def ablation(self) -> AblationFinding:
+        return self.found.finding
+
+    @property
+    def read(self) -> Sequence[LabelledText]:
+        return self.material.at(self.found.positions)
+
+    @property
+    def differs(self) -> Bool[np.ndarray, "layer head"]:
+        """Heads without which the score differs significantly, at the reader's level and with their correction."""
+        return self.ablation.effects.p_adjusted < self.material.visit.choice.criterion.alpha
+
+
+def facts_of(material: Material, n_texts: int) -> dict[str, str]:
+    choice, engine = material.visit.choice, material.visit.engine
+    texts = {"corpus": material.labels_name or choice.corpus, "corpus texts": str(n_texts)}
+    return {
+        **provenance.engine_facts(choice, engine),
+        **texts,
+        **metric_facts(material.settings),
+        "alpha": f"{choice.criterion.alpha:g}",
+        "correction": choice.criterion.correction,
+    }

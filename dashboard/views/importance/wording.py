@@ -86,6 +86,10 @@ MICHEL_T1: Final = "Corresponds to Table 1 of Michel et al. (2019)."
 MICHEL_T2: Final = "Corresponds to Tables 2 and 3 of Michel et al. (2019)."
 
 
+def interval(low: float, high: float, number: str, of: str = "") -> str:
+    return "" if low != low else f" (95% interval{of} {low:{number}} to {high:{number}})"
+
+
 def damage_title(name: str) -> str:
     return name if name == SCORE_NAMES["change"] else f"loss of {name}" if name != "loss" else "rise of the loss"
 
@@ -115,13 +119,11 @@ def summary(
     head, score, low, high = worst_head
     scope = f"Over {counted(n_texts, 'text')}, each of {counted(n_heads, 'head')} was switched off in turn."
     if name == "change":
-        interval = "" if low != low else f" (95% interval {low:.2g} to {high:.2g})"
-        return f"{scope} The text vector changes most without **{head}**: by {score:.2g}{interval}."
+        return f"{scope} The text vector changes most without **{head}**: by {score:.2g}{interval(low, high, '.2g')}."
     worse = "rises" if name in SMALLER_IS_BETTER else "falls"
-    interval = "" if low != low else f" (95% interval of the change {low:+.2g} to {high:+.2g})"
     return (
         f"{scope} With all heads on the {SCORE_NAMES[name]} is {full:.3g}; without **{head}** it {worse} most, to "
-        f"{score:.3g}{interval}."
+        f"{score:.3g}{interval(low, high, '+.2g', ' of the change')}."
     )
 
 

@@ -19,12 +19,10 @@ from looks import (
 from playwright.sync_api import expect
 from steps import arcs, cell, choose, grid_of, name_checkpoint, settle, tokens, wait_for
 
+from attention_sieve.dashboard.views.importance import agreement, by_role, two_sets
 from attention_sieve.dashboard.views.importance import wording as importance
-from attention_sieve.dashboard.views.importance.agreement import wording as agreement
-from attention_sieve.dashboard.views.importance.by_role import wording as by_role
 from attention_sieve.dashboard.views.importance.curves import wording as curves
 from attention_sieve.dashboard.views.importance.gates import wording as gates
-from attention_sieve.dashboard.views.importance.two_sets import wording as two_sets
 from attention_sieve.dashboard.views.surface import wording as surface
 from attention_sieve.dashboard.views.word_swap.choice import EXAMPLES
 

@@ -7,8 +7,7 @@ from playwright.sync_api import expect
 from steps import give_file, reviews, settle, shifted
 
 from attention_sieve.dashboard.views.finetune import wording as labelled
-from attention_sieve.dashboard.views.importance.by_role import wording as by_role
-from attention_sieve.dashboard.views.importance.two_sets import wording as two_sets
+from attention_sieve.dashboard.views.importance import by_role, two_sets
 
 FOUND = re.compile("Over 128 texts, each of 72 heads was switched off in turn")
 

@@ -19,9 +19,10 @@ def test_a_change_and_its_verdict_are_those_of_its_head_alone():
     logits, classes = CHANCE.normal(size=(400, 2, 3, 2)), CHANCE.integers(2, size=400).astype(float)
     full = CHANCE.normal(size=(400, 2)) + 2 * np.stack([1 - classes, classes], axis=1)
     score = label_score("matthews", classes, 2)
-    found = effects([TextOutcomes(full=f, without=w) for f, w in zip(full, logits)], score, [None] * 400, "none")
+    outcomes = [TextOutcomes(full=f, without=w) for f, w in zip(full, logits)]
+    found = effects(outcomes, score, [None] * 400, "none", resamples=999)
     for head in np.ndindex(2, 3):
-        alone = verdicts(changes(score, full, logits[:, head[0], [head[1]]], [None] * 400))
+        alone = verdicts(changes(score, full, logits[:, head[0], [head[1]]], [None] * 400), 999)
         for name in ("low", "high", "p"):
             assert getattr(found, name)[head] == pytest.approx(getattr(alone, name)[0])
     np.testing.assert_allclose(found.delta, found.without - found.full)
@@ -39,24 +40,12 @@ def test_a_head_without_an_effect_has_p_1_and_a_sure_one_the_smallest():
     assert found.p_adjusted[0, 1] == pytest.approx(3 * 2 / 10_000)
 
 
-def test_intervals_cover_as_often_as_they_say():
-    values = CHANCE.normal(0.5, 1, size=(120, 20, 50))
-    found = effects(losses(values), mean_score("loss"), [None] * 120, resamples=999)
-    assert 0.94 <= ((found.low <= 0.5) & (found.high >= 0.5)).mean() <= 0.98
-
-
 def test_documents_are_drawn_whole():
     draws = Draws(["a", "a", "b", None, "b"], n_drawn=30)
     assert draws.n_units == 3
     np.testing.assert_array_equal(draws.weights[:, 0], draws.weights[:, 1])
     np.testing.assert_array_equal(draws.weights[:, 2], draws.weights[:, 4])
     assert (draws.weights[:, [0, 2, 3]].sum(1) == 3).all()
-
-
-def test_one_text_has_a_change_and_no_interval():
-    found = effects(losses(np.ones((1, 2, 3))), mean_score("loss"), [None])
-    assert (found.delta == 1).all()
-    assert np.isnan([found.low, found.high, found.p, found.p_adjusted]).all()
 
 
 def test_the_head_left_alone_is_judged_on_texts_that_it_was_not_chosen_on():
@@ -76,9 +65,14 @@ def test_the_head_left_alone_is_judged_on_texts_that_it_was_not_chosen_on():
 def test_a_removed_head_has_no_change_and_is_in_no_correction(name):
     logits, classes = CHANCE.normal(size=(400, 2, 3, 2)), np.arange(400) % 2.0
     full, score = CHANCE.normal(size=(400, 2)), label_score(name, classes, 2)
-    whole = effects([TextOutcomes(full=f, without=w) for f, w in zip(full, logits)], score, [None] * 400, "none")
+
+    def of_heads(correction):
+        outcomes = [TextOutcomes(full=f, without=w) for f, w in zip(full, logits)]
+        return effects(outcomes, score, [None] * 400, correction, resamples=999)
+
+    whole = of_heads("none")
     logits[:, 1, 0] = np.nan
-    found = effects([TextOutcomes(full=f, without=w) for f, w in zip(full, logits)], score, [None] * 400, "holm")
+    found = of_heads("holm")
     for field in ("without", "delta", "low", "high", "p", "p_adjusted"):
         assert np.argwhere(np.isnan(getattr(found, field))).tolist() == [[1, 0]]
     left = ~np.isnan(found.p)

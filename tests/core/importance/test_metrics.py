@@ -4,7 +4,7 @@ from scipy.stats import pearsonr
 from sklearn.metrics import accuracy_score, f1_score, log_loss, matthews_corrcoef
 
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.importance.metrics import label_score, mean_score
+from attention_sieve.core.importance.metrics import label_score
 
 CHANCE = np.random.default_rng(0)
 CLASSES = np.array([0, 2, 1, 1, 0, 2, 1], float)
@@ -43,11 +43,6 @@ def test_scores_of_a_regression_are_those_of_scipy():
     squares = label_score("loss", labels, 0).of(values)
     np.testing.assert_allclose(squares, np.square(values[..., 0] - labels[:, None]).mean(0))
     assert np.isnan(label_score("pearson", labels, 0).of(np.ones((7, 2, 1)))).all()
-
-
-def test_damage_is_a_larger_loss_and_a_smaller_accuracy():
-    assert [mean_score(name).sign for name in ("change", "loss")] == [1, 1]
-    assert label_score("accuracy", CLASSES, 3).sign == -1
 
 
 def test_a_score_that_the_labels_do_not_have_is_refused():

@@ -7,7 +7,7 @@ import pytest
 from attention_sieve.__main__ import main
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
-from attention_sieve.core.importance.passes.logit_attribution import logit_attribution
+from attention_sieve.core.importance.passes.direct_path import logit_attribution
 from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.texts.text import Text
 

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from scipy.stats import pearsonr, spearmanr
 
+from attention_sieve.core.importance.agreement import two_sets
 from attention_sieve.core.importance.effects import Draws
-from attention_sieve.core.importance.measures import Measure, damage
+from attention_sieve.core.importance.measures import damage
 from attention_sieve.core.importance.metrics import TextOutcomes, mean_score
-from attention_sieve.core.importance.two_sets import two_sets
 
 CHANCE = np.random.default_rng(2)
 
@@ -62,22 +62,3 @@ def test_one_text_or_one_document_has_a_correlation_and_no_interval():
 def test_heads_that_all_change_nothing_have_no_correlation():
     found, _ = compared(np.zeros((4, 2, 3)), CHANCE.normal(size=(4, 2, 3)))
     assert np.isnan([found.pearson.value, found.pearson.low, found.spearman.value]).all()
-
-
-def test_the_interval_knows_of_the_noise_of_both_sets():
-    heads = CHANCE.normal(size=(3, 4))
-    first = heads + 0.01 * CHANCE.normal(size=(30, 3, 4))
-    widths = []
-    for noise in (0.01, 3.0):
-        judged = compared(first, heads + noise * CHANCE.normal(size=(30, 3, 4)))[0].pearson
-        widths.append(judged.high - judged.low)
-    assert widths[0] < 0.01 < 0.1 < widths[1]
-
-
-def test_sets_may_have_measures_of_other_scores():
-    constant = Measure(
-        name="ablation", over=lambda weights: np.tile(np.arange(6.0).reshape(2, 3), (len(weights), 1, 1))
-    )
-    other = changed(CHANCE.normal(size=(4, 2, 3)))
-    found = two_sets([constant, other], [Draws([None] * 3, 9), Draws([None] * 4, 9, 1)], [[None] * 3, [None] * 4])
-    assert found.within[0] == pytest.approx(1)

@@ -8,11 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from attention_sieve.core.importance.metrics import label_score, mean_score
+from attention_sieve.core.importance.metrics import label_score
 from attention_sieve.core.importance.verdicts import (
     LEAST_OF_EQUAL_SIZE,
     LEAST_UNITS,
-    RESAMPLES,
     Changes,
     changes,
     pseudo_values,
@@ -46,7 +45,7 @@ def excludes_zero(found):
 
 @pytest.mark.parametrize(
     ("law", "n_texts"),
-    [*((law, 20) for law in LAWS), *((law, 64) for law in list(LAWS)[:3]), *((law, 200) for law in list(LAWS)[3:])],
+    [*((law, 20) for law in LAWS), *((law, 200) for law in list(LAWS)[3:])],
 )
 def test_a_head_that_does_not_matter_is_found_at_most_as_often_as_said(law, n_texts):
     """Fewer texts than a verdict needs show that the bound is one for real changes: simulated ones need no more."""
@@ -116,12 +115,6 @@ def test_the_bootstrap_t_one_resample_after_another():
     observed = mean / error
     assert found.p[0] == pytest.approx(2 * min((t >= observed).mean(), (t <= observed).mean()), abs=0.01)
     assert found.high[0] == pytest.approx(mean - np.quantile(t, 0.025) * error, abs=0.03)
-
-
-def test_the_smallest_p_lets_one_head_of_144_pass_a_correction():
-    found = verdicts(of_values(CHANCE.normal(5, 1, size=(LEAST_UNITS, 2))))
-    assert found.p == pytest.approx(2 / (RESAMPLES + 1))
-    assert 144 * found.p[0] < 0.05
 
 
 def test_too_few_texts_have_no_verdict_and_a_sentence():
@@ -200,13 +193,6 @@ def test_the_jackknife_of_a_correlation_agrees_with_scipys_standard_error():
     r = np.corrcoef(labels, values[:, 0])[0, 1]
     assert by_text.mean() == pytest.approx(r)
     assert by_text.std(ddof=1) / np.sqrt(2_000) == pytest.approx((1 - r**2) / np.sqrt(1_999), rel=0.1)
-
-
-def test_contributions_to_a_mean_are_the_changes_of_the_texts():
-    full, without = CHANCE.normal(size=(25, 1)), CHANCE.normal(size=(25, 2, 3, 1))
-    found = changes(mean_score("loss"), full, without, [None] * 25)
-    np.testing.assert_allclose(found.by_unit, (without - full[:, None, None])[..., 0], atol=1e-12)
-    assert found.differs.all()
 
 
 def test_another_wrong_class_is_no_change_of_an_accuracy():

@@ -12,8 +12,8 @@ from attention_sieve.core.corpus.texts.inputs import read_inputs
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.texts.text import READERS
 from attention_sieve.dashboard import controls
-from attention_sieve.dashboard.views.importance.two_sets import wording as two_sets
-from attention_sieve.dashboard.views.importance.two_sets.view import KEY, UPLOAD_KEY
+from attention_sieve.dashboard.views.importance import two_sets
+from attention_sieve.dashboard.views.importance.two_sets import KEY, UPLOAD_KEY
 
 CONTENTS = {
     ".txt": "The cat.\n",

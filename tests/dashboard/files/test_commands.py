@@ -27,7 +27,7 @@ from attention_sieve.dashboard.state import Choice
 from attention_sieve.dashboard.views.comparison import wording as compare_wording
 from attention_sieve.dashboard.views.grammar.coreference import wording as coreference_wording
 from attention_sieve.dashboard.views.grammar.tree_probes.section import _runs
-from attention_sieve.dashboard.views.importance.agreement import wording as agreement_wording
+from attention_sieve.dashboard.views.importance import agreement as agreement_wording
 from attention_sieve.dashboard.views.roles import chance_wording, copying_wording
 from attention_sieve.dashboard.views.similarity import wording as similarity_wording
 from attention_sieve.dashboard.views.surface import wording as surface_wording

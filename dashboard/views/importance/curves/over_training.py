@@ -1,56 +1,95 @@
 """How many heads can go over training: curves of each saved step of a fine-tuning run."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 import pandas as pd
 import streamlit as st
+from jaxtyping import Float
 from streamlit.delta_generator import DeltaGenerator
 
+from attention_sieve.cache.answers import Engine
 from attention_sieve.cache.serving.requests import Report
 from attention_sieve.core.checkpoints.saved_runs import SavedRun
-from attention_sieve.core.importance.cheap import KINDS
-from attention_sieve.core.importance.measures import ABLATION
-from attention_sieve.core.importance.pruning.curves import Removable, allowed_loss, relative, removable
-from attention_sieve.core.importance.pruning.orders import RANDOM, REVERSE
-from attention_sieve.core.importance.pruning.over_steps import StepCurve, step_curves_table
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.importance.analysis import KINDS
+from attention_sieve.core.importance.measures import ABLATION, damage
+from attention_sieve.core.importance.metrics import TextOutcomes
+from attention_sieve.core.importance.pruning.curves import (
+    RANDOM_ORDERS,
+    STEPS,
+    Curve,
+    mean_curve,
+    relative,
+    removable,
+)
+from attention_sieve.core.importance.pruning.orders import (
+    RANDOM,
+    REVERSE,
+    ByHalf,
+    Order,
+    Pruning,
+    full_outcomes,
+    order_by,
+    pruning_curve,
+    random_orders,
+)
+from attention_sieve.core.importance.pruning.over_steps import (
+    SavedStep,
+    StepCurve,
+    check_alike,
+    check_beginning,
+    saved_steps,
+    step_curves_table,
+)
+from attention_sieve.core.importance.question import HEAD_OUTPUTS, ablation_question, gated_question, mean_outputs
+from attention_sieve.dashboard import controls
 from attention_sieve.dashboard.figures.figure import Figure
 from attention_sieve.dashboard.figures.importance.over_steps import relative_score, score_over_steps
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.offers.checkpoints import runs_here
 from attention_sieve.dashboard.plain import errors_shown, plain
-from attention_sieve.dashboard.progress import with_progress
 from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.importance import wording as page_wording
 from attention_sieve.dashboard.views.importance.curves import wording
-from attention_sieve.dashboard.views.importance.curves.asker import Work
-from attention_sieve.dashboard.views.importance.curves.step_curves import (
-    CurveStep,
-    StepCurves,
-    collected,
-    kept_curves,
-    n_passes,
-    stages_of,
+from attention_sieve.dashboard.views.importance.curves.drawn import (
+    Asker,
+    Collected,
+    NotYet,
+    Work,
+    computed,
+    kept_if_whole,
+    pruning_of,
 )
-from attention_sieve.dashboard.views.importance.numbers import Importance
+from attention_sieve.dashboard.views.importance.material import Importance
 from attention_sieve.dashboard.views.layout import halves
 from attention_sieve.dashboard.views.pickers import from_list, toggle
 
-BEGUN: Final = "curves over training begun"
-"""Session-state key: hash of the work that the reader started."""
 START: Final = "gradient per token"
 """The default order, which is that of the paper; it needs no ablations."""
 ORDER_WIDTH: Final = 240
+BY_ABLATION: Final = {ABLATION: 1, REVERSE: -1}
+"""Orders that need the ablations of each step, and the sign that they are multiplied by."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CurveStep:
+    """A saved step, with the inputs of the page for it."""
+
+    step: int
+    importance: Importance
+    """That of the page, but with the checkpoint of this step."""
+    pruning: Pruning
+
+    @property
+    def engine(self) -> Engine:
+        return self.importance.material.visit.engine
 
 
 def over_training(importance: Importance, at_least: int, within: float) -> None:
-    """Draw curves over the saved steps of a run that the checkpoint belongs to, if the reader turns this on.
-
-    Args:
-        at_least: heads of each layer that always stay.
-        within: how much worse the score may get, as of `allowed_loss`.
-    """
+    """Draw curves over the saved steps of a run that the checkpoint belongs to, if the reader turns this on."""
     runs = runs_here()
     name = importance.material.visit.engine.files.name
     # First the runs that saved the checkpoint as a step, then those that started from it.
@@ -70,7 +109,7 @@ def over_training(importance: Importance, at_least: int, within: float) -> None:
 def _over_training(importance: Importance, runs: dict[str, SavedRun], at_least: int, within: float) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         run = from_list(wording.RUN, runs, key="training run", start=next(iter(runs)), width=ORDER_WIDTH)
-        order = _order(importance)
+        order = _choose_order(importance)
         picker = st.container(width=ORDER_WIDTH)
     stages, left_out = stages_of(importance, run, at_least)
     pruning = stages[0].pruning
@@ -83,21 +122,20 @@ def _over_training(importance: Importance, runs: dict[str, SavedRun], at_least: 
         middle = list(options)[(len(options) - 1) // 2]
         count = from_list(wording.INTERVAL_AT, options, key="interval at", start=middle, help=wording.INTERVAL_AT_HELP)
     work, slot = st.container(), st.empty()
-    computed = kept_curves(stages, order)
-    if not computed.is_whole:
+    found = kept_curves(stages, order)
+    if not found.is_whole:
         with work:
-            computed = _computed(stages, run, order, count, computed, slot)
-    for reason in filter(None, (left_out, computed.left_out)):
+            found = _computed(stages, order, count, found, slot)
+    for reason in (*left_out, *found.left_out):
         st.caption(plain(wording.without_beginning(reason)))
-    if computed.curves:
+    if found.curves:
         facts = _facts(stages, run, order, within)
         with slot.container():
-            _draw(stages, count, computed.curves, facts)
-        _results(stages, order, computed.curves, within, facts)
+            _draw(stages, count, found.curves, facts)
+        _results(stages, order, found.curves, within, facts)
 
 
-def _order(importance: Importance) -> str:
-    """Let the reader choose the order in which heads are removed."""
+def _choose_order(importance: Importance) -> str:
     measures = [name for name in KINDS if importance.material.metric.metric != "output" or "attribution" not in name]
     names = [ABLATION, REVERSE, *measures, RANDOM]
     return from_list(
@@ -111,36 +149,19 @@ def _order(importance: Importance) -> str:
 
 
 def _computed(
-    stages: Sequence[CurveStep], run: SavedRun, order: str, count: int, cached: StepCurves, slot: DeltaGenerator
-) -> StepCurves:
-    """All curves once the reader has started the work; the cached ones before that, and after a stop."""
-    first_stage = stages[0]
-    key = (
-        first_stage.importance.material.key,
-        tuple(stage.engine for stage in stages),
-        first_stage.pruning.at_least,
-        order,
-    )
-    if st.session_state.get(BEGUN) != hash(key):
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.button(
-                wording.GO_ON if cached.curves else wording.BEGIN,
-                key="begin curves over training",
-                icon=":material/play_circle:",
-                on_click=lambda: st.session_state.update({BEGUN: hash(key)}),
-            )
-            note = wording.waiting_over_training(len(cached.curves), len(stages), n_passes(stages, order))
-            st.markdown(note, width="stretch")
-        return cached
-
+    stages: Sequence[CurveStep], order: str, count: int, kept: Collected[StepCurve], slot: DeltaGenerator
+) -> Collected[StepCurve]:
     def show(curves: Sequence[StepCurve]) -> None:
         figure = _figure(stages, curves, count)
         slot.vega_lite_chart(figure.marks(), figure.spec, width="stretch", alt=figure.description)
 
-    def work(report: Report) -> StepCurves:
+    def work(report: Report) -> Collected[StepCurve]:
         return collected(stages, order, Work(report=report), show)
 
-    return with_progress(("curves over training", key), work, wording.DOING) or cached
+    first = stages[0]
+    key = (first.importance.material.key, tuple(stage.engine for stage in stages), first.pruning.at_least, order)
+    waiting = wording.waiting_over_training(len(kept.curves), len(stages), n_passes(stages, order))
+    return computed("curves over training", key, kept, waiting, work)
 
 
 def _figure(stages: Sequence[CurveStep], curves: Sequence[StepCurve], count: int) -> Figure:
@@ -149,7 +170,6 @@ def _figure(stages: Sequence[CurveStep], curves: Sequence[StepCurve], count: int
 
 
 def _draw(stages: Sequence[CurveStep], count: int, curves: Sequence[StepCurve], facts: dict[str, str]) -> None:
-    """Draw the score over training, and the relative score by share removed where all heads on score above 0."""
     left, right = halves()
     with left:
         chart("score over training", _figure(stages, curves, count), facts, wording.MICHEL_5)
@@ -164,9 +184,8 @@ def _draw(stages: Sequence[CurveStep], count: int, curves: Sequence[StepCurve], 
 def _results(
     stages: Sequence[CurveStep], order: str, curves: Sequence[StepCurve], within: float, facts: dict[str, str]
 ) -> None:
-    """Show how many heads can go at each step: a sentence about the first and last step, and a table."""
     pruning = stages[0].pruning
-    results = [(curve.step, _removable(stages[0], curve, within)) for curve in curves]
+    results = [(of_step.step, removable([of_step.curve], pruning.score, within)[0]) for of_step in curves]
     st.markdown(wording.over_training(results, order, pruning.n_heads, wording.allowed(pruning.score.name, within)))
     with st.expander(wording.STEPS_TABLE):
         rows = pd.DataFrame(
@@ -190,11 +209,6 @@ def _results(
         table_downloads("points of the curves over training", points, facts)
 
 
-def _removable(stage: CurveStep, of_step: StepCurve, within: float) -> Removable:
-    score = stage.pruning.score
-    return removable([of_step.curve], score.sign, allowed_loss(score, float(of_step.curve.score[0]), within))[0]
-
-
 def _facts(stages: Sequence[CurveStep], run: SavedRun, order: str, within: float) -> dict[str, str]:
     """Provenance of the curves; the fingerprint is that of the last step. The command computes all orders."""
     last = stages[-1]
@@ -207,3 +221,120 @@ def _facts(stages: Sequence[CurveStep], run: SavedRun, order: str, within: float
         "order": order,
         "heads of a layer that stay": str(at_least),
     }
+
+
+def stages_of(importance: Importance, run: SavedRun, at_least: int) -> tuple[list[CurveStep], list[str]]:
+    """The saved steps of a run in order, and why step 0 is left out (nothing if it is not).
+
+    Raises: AnalysisError for a run without saved steps or in progress, and for steps with other heads or classes than
+        the checkpoint of the page.
+    """
+    stages = [_stage(importance, step, at_least) for step in saved_steps(run)]
+    try:
+        initial = _stage(importance, SavedStep(0, run.progress.checkpoint), at_least)
+        check_beginning(run, initial.engine.files)
+    except AnalysisError as error:
+        return stages, [str(error)]
+    return [initial, *stages], []
+
+
+def _stage(importance: Importance, step: SavedStep, at_least: int) -> CurveStep:
+    material = importance.material
+    engine = controls.other_engine(material.visit.choice, step.checkpoint)
+    check_alike(engine.files, material.visit.engine.files, material.metric.metric)
+    at_step = replace(importance, material=replace(material, visit=replace(material.visit, engine=engine)))
+    return CurveStep(step=step.step, importance=at_step, pruning=pruning_of(at_step, at_least))
+
+
+def n_passes(stages: Sequence[CurveStep], order: str) -> int:
+    """Approximate number of forward passes of single texts for the curves."""
+    pruning = stages[0].pruning
+    to_order = pruning.n_heads if order in BY_ABLATION else 3
+    of_text = STEPS * RANDOM_ORDERS if order == RANDOM else STEPS + to_order
+    return len(stages) * len(pruning.documents) * of_text
+
+
+def kept_curves(stages: Sequence[CurveStep], order: str) -> Collected[StepCurve]:
+    """Curves that need no pass."""
+    first, engines = stages[0], tuple(stage.engine for stage in stages)
+    key = (first.importance.material.key, first.importance.found.positions, engines, first.pruning.at_least, order)
+    return kept_if_whole("step curves", key, lambda: collected(stages, order, Work(), lambda _: None))
+
+
+def collected(
+    stages: Sequence[CurveStep], order: str, work: Work, show: Callable[[list[StepCurve]], None]
+) -> Collected[StepCurve]:
+    """Compute the curves one step after the other, as far as their answers are available.
+
+    Args:
+        show: called with the curves so far whenever there is one more.
+
+    Raises: AnalysisError for what a saved step does not allow; step 0, which may lack a classifier, is left out.
+    """
+    work.total = n_passes(stages, order)
+    curves: list[StepCurve] = []
+    left_out: list[str] = []
+    is_whole = True
+    for stage in stages:
+        try:
+            curve = _curve(stage, order, Asker(importance=stage.importance, work=work))
+        except NotYet:
+            is_whole = False
+            continue
+        except AnalysisError as error:
+            if stage.step:
+                raise
+            left_out.append(str(error))
+            continue
+        curves.append(StepCurve(step=stage.step, curve=curve))
+        show(curves)
+    return Collected(curves=curves, left_out=left_out, is_whole=is_whole)
+
+
+def _curve(stage: CurveStep, order: str, asker: Asker) -> Curve:
+    """The curve of a step; for random orders their mean curve.
+
+    Raises: NotYet for an answer that is not available now.
+    """
+    full, by_name = _order(stage, order, asker)
+    return mean_curve(
+        [
+            pruning_curve(stage.pruning, name, order_of_half, full, asker.about_some_texts)
+            for name, order_of_half in by_name.items()
+        ]
+    )
+
+
+def _order(stage: CurveStep, order: str, asker: Asker) -> tuple[Float[np.ndarray, "text part"], dict[Order, ByHalf]]:
+    """Outcomes of each text with all heads on, and the order of removal."""
+    pruning = stage.pruning
+    if order in BY_ABLATION:
+        outcomes = _ablated(stage, asker)
+        ablation = damage(outcomes, pruning.score)
+        return full_outcomes(outcomes), {(order, 0): order_by(pruning, ablation, BY_ABLATION[order])}
+    full = _with_all_heads(stage, asker)
+    if order == RANDOM:
+        return full, random_orders(pruning)
+    measures = asker.ways_to_measures()[KINDS[order]]()
+    return full, {(order, 0): order_by(pruning, next(each for each in measures if each.name == order))}
+
+
+def _ablated(stage: CurveStep, asker: Asker) -> Sequence[TextOutcomes]:
+    material = stage.importance.material
+    texts = [item.text for item in stage.importance.read]
+    means = mean_outputs(asker.about_texts(HEAD_OUTPUTS, texts)) if material.settings.replace == "mean" else None
+    question = ablation_question(material.metric.metric, means=means)
+    return asker.about_some_texts(question, _all_texts(stage), (), stage.pruning.n_heads)
+
+
+def _with_all_heads(stage: CurveStep, asker: Asker) -> Float[np.ndarray, "text part"]:
+    """Outcomes of each text with all heads on, without a sweep of ablations; a change of the output is 0."""
+    if stage.pruning.metric == "output":
+        return np.zeros((len(stage.pruning.documents), 1))
+    gates = np.ones((1, *stage.pruning.is_there.shape))
+    outcomes = asker.about_some_texts(gated_question(stage.pruning.metric, gates), _all_texts(stage), (), 1)
+    return np.stack([of_text[0] for of_text in outcomes])
+
+
+def _all_texts(stage: CurveStep) -> np.ndarray:
+    return np.arange(len(stage.pruning.documents))

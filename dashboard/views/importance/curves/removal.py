@@ -10,7 +10,7 @@ from attention_sieve.core.attention.settings import Head, head_names
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.checkpoints.folders import checkpoints_folder
 from attention_sieve.core.errors import AnalysisError, GrowsLarger
-from attention_sieve.core.importance.pruning.orders import Pruning, Removed, heads_off
+from attention_sieve.core.importance.pruning.orders import Pruning, Removed
 from attention_sieve.core.importance.removal.exports import Export
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.controls import from_home
@@ -22,7 +22,7 @@ from attention_sieve.dashboard.public import check_not_public, is_public
 from attention_sieve.dashboard.views.finetune.folders import check_name, free_name
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.importance.curves import wording
-from attention_sieve.dashboard.views.importance.numbers import Importance
+from attention_sieve.dashboard.views.importance.material import Importance
 from attention_sieve.dashboard.views.pickers import from_list, one_of
 
 if TYPE_CHECKING:
@@ -41,11 +41,10 @@ NAME_WIDTH: Final = 360
 
 
 def removal(importance: Importance, pruning: Pruning, order: Removed | None, n_fine: int) -> None:
-    """Let the reader save a checkpoint without some heads.
+    """Let the reader save a checkpoint without some heads, by default the `n_fine` that can go at a small cost.
 
     Args:
         order: the chosen order; None while it is not found on all texts.
-        n_fine: number of its heads that can go at a small cost: the default of the picker.
     """
     if is_public():
         return
@@ -61,7 +60,6 @@ def removal(importance: Importance, pruning: Pruning, order: Removed | None, n_f
 def _choose_heads(
     importance: Importance, pruning: Pruning, order: Removed | None, n_fine: int
 ) -> tuple[list[Head], Export]:
-    """Let the reader choose which heads to remove, and the form of the checkpoint."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         options = {wording.BY_ORDER: True, wording.CHOSEN: False}
         by_order = one_of(wording.WHICH, options, key="heads to remove", help=wording.WHICH_HELP)
@@ -76,7 +74,7 @@ def _choose_heads(
                 count = from_list(
                     wording.HOW_MANY, step_options, key="how many to remove", start=start, width=STEP_WIDTH
                 )
-                heads = heads_off(order, count)
+                heads = [(int(layer), int(head)) for layer, head in order[:count]]
             else:
                 heads = []
         export = one_of(wording.EXPORT, EXPORTS, key="export", help=wording.EXPORT_HELP)
@@ -89,7 +87,6 @@ def _choose_heads(
 
 
 def _make_checkpoint(visit: Visit, heads: list[Head], export: Export) -> None:
-    """Ask for a name, and save the checkpoint."""
     suggested = free_name(wording.suggested_name(visit.engine.files.name, len(heads)))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         state.follow(NAME, suggested)
@@ -127,7 +124,6 @@ def _removed(visit: Visit, heads: list[Head], export: Export, name: str, *, may_
 
 
 def _made_checkpoints(importance: Importance) -> None:
-    """List the checkpoints made in this session, the latest first."""
     visit = importance.material.visit
     checkpoints = st.session_state.get(MADE, {}).get(visit.engine.files.fingerprint, [])
     pages = st.session_state["pages"]
@@ -158,7 +154,6 @@ def _made_checkpoints(importance: Importance) -> None:
 
 
 def _speed(importance: Importance, name: str, pressed: bool) -> None:
-    """The table of speeds, once the reader has pressed the button."""
     speeds: dict[str, list[Speed]] = st.session_state.setdefault(SPEEDS, {})
     if pressed:
         with errors_shown():

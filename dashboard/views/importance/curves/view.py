@@ -1,46 +1,63 @@
 """Pruning curves: a score as more and more heads are removed, and how many of them can go."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Final
 
+import numpy as np
 import pandas as pd
 import streamlit as st
+from jaxtyping import Bool
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_sieve.cache.serving.requests import Report
 from attention_sieve.core.importance.measures import ABLATION
-from attention_sieve.core.importance.pruning.curves import Curve, Removable, allowed_loss, curves_table, removable
-from attention_sieve.core.importance.pruning.orders import Pruning
+from attention_sieve.core.importance.pruning.curves import (
+    Curve,
+    KeptFunction,
+    Removable,
+    curves_table,
+    kept_functions,
+    removable,
+)
+from attention_sieve.core.importance.pruning.orders import Pruning, Removed
+from attention_sieve.core.roles.roles import coarse_roles
+from attention_sieve.core.surface.analysis import SURFACE_ANALYSIS
+from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.figure import Figure
 from attention_sieve.dashboard.figures.importance.curves import pruning_curves
+from attention_sieve.dashboard.figures.importance.functions import functions_kept
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.plain import plain
-from attention_sieve.dashboard.progress import with_progress
+from attention_sieve.dashboard.views.asking import find
 from attention_sieve.dashboard.views.charts import chart, table
+from attention_sieve.dashboard.views.corpus import corpus
+from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.importance import wording as page_wording
 from attention_sieve.dashboard.views.importance.curves import wording
-from attention_sieve.dashboard.views.importance.curves.asker import Asker, Work
 from attention_sieve.dashboard.views.importance.curves.drawn import (
-    PruningCurves,
+    Asker,
+    Collected,
+    Work,
     collected,
+    computed,
     kept_curves,
     n_passes,
     pruning_of,
 )
-from attention_sieve.dashboard.views.importance.curves.functions import functions
 from attention_sieve.dashboard.views.importance.curves.over_training import over_training
 from attention_sieve.dashboard.views.importance.curves.removal import removal
-from attention_sieve.dashboard.views.importance.numbers import Importance
+from attention_sieve.dashboard.views.importance.material import Importance
 from attention_sieve.dashboard.views.pickers import from_list, one_of, toggle
+from attention_sieve.dashboard.views.surface.functions import argmax_heads
 
-BEGUN: Final = "curves begun"
-"""Session-state key: hash of the work that the reader started."""
 WITHIN: Final = {"1%": 0.01, "2%": 0.02, "5%": 0.05}
 SETTING_WIDTH: Final = 200
+Functions = dict[str, Bool[np.ndarray, "layer head"]]
+BY: Final = {wording.BY_SIEVE: True, wording.BY_ARGMAX: False}
 
 
 def how_many(importance: Importance) -> None:
-    """Draw the tab: curves of all orders, how many heads can go at a small cost, and how that changed over training."""
     st.markdown(wording.SEE)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         within = one_of(wording.WITHIN, WITHIN, key="allowed loss", help=wording.WITHIN_HELP)
@@ -57,17 +74,16 @@ def how_many(importance: Importance) -> None:
 def _of_checkpoint(
     importance: Importance, at_least: int, wants_greedy: bool, within: float, picker: DeltaGenerator
 ) -> None:
-    """Curves of the checkpoint of the page, as far as they are cached or the reader starts the work."""
     pruning = pruning_of(importance, at_least)
     _ = pruning.half  # raises if there are too few texts, before any work
     work, slot = st.container(), st.empty()
-    computed = kept_curves(importance, pruning, wants_greedy)
-    if not computed.is_whole:
+    found = kept_curves(importance, pruning, wants_greedy)
+    if not found.is_whole:
         with work:
-            computed = _computed(importance, pruning, wants_greedy, computed, slot)
-    if not computed.curves:
+            found = _computed(importance, pruning, wants_greedy, found, slot)
+    if not found.curves:
         return
-    names = list(dict.fromkeys(curve.order for curve in computed.curves))
+    names = list(dict.fromkeys(curve.order for curve in found.curves))
     start = ABLATION if ABLATION in names else names[0]
     with picker:
         order = from_list(
@@ -76,51 +92,33 @@ def _of_checkpoint(
     options = [*importance.material.pruning_options(at_least, within), *(["--greedy"] if wants_greedy else [])]
     facts = importance.computed_by("prune", *options) | {"heads of a layer that stay": str(at_least)}
     with slot.container():
-        chart(
-            "pruning curves",
-            _figure(importance, pruning, computed.curves, order),
-            facts,
-            wording.MICHEL_3,
-        )
-        if computed.refused:
-            st.caption(plain(wording.refused(computed.refused)))
+        chart("pruning curves", _figure(importance, pruning, found.curves, order), facts, wording.MICHEL_3)
+        if found.left_out:
+            st.caption(plain(wording.refused(found.left_out)))
     score = importance.ablation.score
-    tolerance = allowed_loss(score, importance.ablation.effects.full, within)
-    results = removable(computed.curves, score.sign, tolerance)
+    results = removable(found.curves, score, within)
     st.markdown(wording.summary(results, order, pruning.n_heads, wording.allowed(score.name, within)))
-    _table(pruning, computed.curves, results, facts)
+    _table(pruning, found.curves, results, facts)
     n_fine = next(result.n for result in results if result.order == order)
-    functions(importance, pruning, computed.whole.get(order), order)
-    removal(importance, pruning, computed.whole.get(order), n_fine)
+    functions(importance, pruning, found.whole.get(order), order)
+    removal(importance, pruning, found.whole.get(order), n_fine)
 
 
 def _computed(
-    importance: Importance, pruning: Pruning, wants_greedy: bool, cached: PruningCurves, slot: DeltaGenerator
-) -> PruningCurves:
-    """All curves once the reader has started the work; the cached ones before that, and after a stop."""
-    key = (importance.material.key, pruning.at_least, wants_greedy)
-    if st.session_state.get(BEGUN) != hash(key):
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.button(
-                wording.GO_ON if cached.curves else wording.BEGIN,
-                key="begin curves",
-                icon=":material/play_circle:",
-                on_click=lambda: st.session_state.update({BEGUN: hash(key)}),
-            )
-            st.markdown(wording.waiting(len(cached.curves), n_passes(pruning, wants_greedy)), width="stretch")
-        return cached
-
+    importance: Importance, pruning: Pruning, wants_greedy: bool, kept: Collected[Curve], slot: DeltaGenerator
+) -> Collected[Curve]:
     def show(curves: Sequence[Curve]) -> None:
         figure = _figure(importance, pruning, curves, ABLATION)
         slot.vega_lite_chart(figure.marks(), figure.spec, width="stretch", alt=figure.description)
 
-    def work(report: Report) -> PruningCurves:
-        if cached.curves:
-            show(cached.curves)
+    def work(report: Report) -> Collected[Curve]:
+        if kept.curves:
+            show(kept.curves)
         asker = Asker(importance=importance, work=Work(report=report))
         return collected(importance, pruning, wants_greedy, asker, show)
 
-    return with_progress(("curves", key), work, wording.DOING) or cached
+    key = (importance.material.key, pruning.at_least, wants_greedy)
+    return computed("curves", key, kept, wording.waiting(len(kept.curves), n_passes(pruning, wants_greedy)), work)
 
 
 def _figure(importance: Importance, pruning: Pruning, curves: Sequence[Curve], order: str) -> Figure:
@@ -129,11 +127,59 @@ def _figure(importance: Importance, pruning: Pruning, curves: Sequence[Curve], o
 
 def _table(pruning: Pruning, curves: Sequence[Curve], results: Sequence[Removable], facts: dict[str, str]) -> None:
     with st.expander(wording.TABLE):
-        rows = pd.DataFrame(
-            [
-                {"order": result.order, "heads that can go": result.n, "low": result.low, "high": result.high}
-                for result in results
-            ]
-        )
+        rows = pd.DataFrame(map(asdict, results)).rename(columns={"n": "heads that can go"})
         table("heads that can go", rows, facts)
         table_downloads("points of the curves", curves_table(curves, pruning.n_heads), facts)
+
+
+def functions(importance: Importance, pruning: Pruning, order: Removed | None, name: str) -> None:
+    """Draw the functions of the heads that remain, if the reader turns this on: finding them takes passes.
+
+    Args:
+        order: found on all texts; None while it is not.
+    """
+    if order is None or not toggle(wording.FUNCTIONS, key="functions kept", help=wording.FUNCTIONS_HELP):
+        return
+    by_sieve = one_of(wording.BY, BY, key="functions by", help=wording.BY_HELP)
+    visit = importance.material.visit
+    head_functions = _by_sieve(visit) if by_sieve else _by_argmax(visit)
+    if head_functions is None:
+        return
+    remaining = kept_functions(head_functions, order, pruning.counts(order).tolist(), pruning.is_there)
+    if not remaining:
+        st.info(wording.NO_FUNCTION)
+        return
+    facts = importance.facts | {"order": name, "heads of a layer that stay": str(pruning.at_least)}
+    chart("functions kept", functions_kept(remaining, pruning.n_heads), facts, wording.VOITA_8)
+    st.markdown(wording.functions_summary(remaining, pruning.n_heads))
+    table_downloads("functions kept", _rows(remaining), facts)
+
+
+def _by_sieve(visit: Visit) -> Functions | None:
+    tested = corpus(visit)
+    if tested is None:
+        return None
+    tests = tested.tests
+    return {LOOKS[role].label: tests.holds[tests.roles.index(role)] for role in coarse_roles(tests.roles)}
+
+
+def _by_argmax(visit: Visit) -> Functions | None:
+    """Heads with each label by their most attended word, as in Voita et al."""
+    found = find(visit, SURFACE_ANALYSIS, SURFACE_ANALYSIS.settings)
+    if found is None:
+        return None
+    labels = found.finding.labels
+    by_label = {wording.POSITIONAL: labels.positional.holds, wording.RARE: labels.rare}
+    syntactic = None if visit.settings.kind == "cross" else argmax_heads(visit)
+    return by_label if syntactic is None else {**by_label, wording.SYNTACTIC: syntactic.heads}
+
+
+def _rows(remaining: list[KeptFunction]) -> pd.DataFrame:
+    columns = ("n_removed", "kept", "expected", "low", "high")
+    return pd.concat(
+        [
+            pd.DataFrame({"function": function.name, **{column: getattr(function, column) for column in columns}})
+            for function in remaining
+        ],
+        ignore_index=True,
+    )

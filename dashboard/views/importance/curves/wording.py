@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from attention_sieve.core.importance.metrics import ScoreName
-from attention_sieve.core.importance.pruning.curves import RANDOM_ORDERS, STEPS, Removable
-from attention_sieve.core.importance.pruning.functions import KeptFunction
+from attention_sieve.core.importance.pruning.curves import RANDOM_ORDERS, STEPS, KeptFunction, Removable
 from attention_sieve.core.importance.pruning.orders import RANDOM, REVERSE
 from attention_sieve.dashboard.figures.figure import counted, percent
 
@@ -69,8 +68,6 @@ def allowed(name: ScoreName, within: float) -> str:
 
 def summary(results: Sequence[Removable], order: str, n_heads: int, allowance: str) -> str:
     by_name = {result.order: result for result in results}
-    if order not in by_name:
-        return ""
     sentences = [
         f"With {allowance}, **{by_name[order].n} of {counted(n_heads, 'head')}** can go in the order of "
         f"{order}{_interval(by_name[order])}."

@@ -1,26 +1,155 @@
-"""Training of gates in a separate process: one sweep at a time, penalty by penalty; its folders hold the progress."""
+"""Sweeps of penalties, in folders that hold their settings and progress, and their training in a separate process."""
 
 import atexit
-from dataclasses import dataclass, fields, replace
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from threading import Lock
 from typing import Final
 
-from attention_sieve.core.checkpoints.saved_runs import STOP, Progress, State, ask_to_stop
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
+from attention_sieve.core.checkpoints.folders import program_folder
+from attention_sieve.core.checkpoints.saved_runs import STOP, Progress, State, ask_to_stop, read_progress
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.importance.gates.settings import GateSettings
+from attention_sieve.core.finetuning.data import Task
+from attention_sieve.core.importance.gates.settings import GateHistory, GateSettings, read_history
+from attention_sieve.core.json_values import typed_json
 from attention_sieve.dashboard.views.finetune import programs
 from attention_sieve.dashboard.views.finetune import runs as training_runs
+from attention_sieve.dashboard.views.finetune.folders import data_folder
 from attention_sieve.dashboard.views.finetune.programs import Program
 from attention_sieve.dashboard.views.importance.gates import wording
-from attention_sieve.dashboard.views.importance.gates.sweeps import PenaltySweep, all_sweeps, joined, keep
 
+RECORD: Final = "sweep.json"
+KEY_CHARACTERS: Final = 12
 SETTINGS: Final = tuple(
     field.name for field in fields(GateSettings) if field.name not in ("penalty", "kind", "with_weights")
 )
 _lock = Lock()
 _programs: Final[dict[Path, Program]] = {}
 """The processes that this program started, by the folder of their sweep."""
+
+
+@dataclass(frozen=True)
+class PenaltySweep:
+    """Gates to be trained with several penalties."""
+
+    checkpoint: str
+    fingerprint: str
+    """Fingerprint of the checkpoint's files."""
+    data: Path
+    """The table, as it is kept for runs; its folder is named by its content."""
+    text_columns: tuple[str, ...]
+    label_column: str
+    task: Task
+    settings: GateSettings
+    """Settings of all runs; the penalty is set per run."""
+    penalties: tuple[float, ...]
+    """In increasing order."""
+
+    @property
+    def folder(self) -> Path:
+        """Folder named by everything but the penalties, so that further penalties join the same sweep."""
+        record = asdict(replace(self, penalties=(), settings=replace(self.settings, penalty=0.0)))
+        identity = {**record, "checkpoint": "", "data": "/".join(self.data.parts[-2:])}
+        digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+        return sweeps_folder() / digest[:KEY_CHARACTERS]
+
+    def run_folder(self, penalty: float) -> Path:
+        """Folder of the run with one penalty, named as by `python -m attention_sieve gates`."""
+        return self.folder / f"penalty-{penalty:g}"
+
+    def progress(self, penalty: float) -> Progress | None:
+        """Progress of the run with one penalty; None before it has started."""
+        return read_progress(self.run_folder(penalty))
+
+    def history(self, penalty: float, removed: tuple[Head, ...]) -> GateHistory | None:
+        """Gates over the steps of the run with one penalty so far; None before its first step."""
+        return read_history(self.run_folder(penalty), removed)
+
+    @property
+    def finished(self) -> tuple[float, ...]:
+        """Penalties whose runs have done all their steps."""
+        states = {penalty: self.progress(penalty) for penalty in self.penalties}
+        return tuple(
+            penalty for penalty, progress in states.items() if progress is not None and progress.state == "finished"
+        )
+
+    @property
+    def n_bytes(self) -> int:
+        return sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file())
+
+
+def sweeps_folder() -> Path:
+    """Folder of all sweeps; it may not exist."""
+    return program_folder() / "gates"
+
+
+def joined(sweep: PenaltySweep) -> PenaltySweep:
+    """The same sweep, with the penalties of the one in its folder, if any, added."""
+    saved = _read(sweep.folder)
+    penalties = {*sweep.penalties, *(saved.penalties if saved else ())}
+    return replace(sweep, penalties=tuple(sorted(penalties)))
+
+
+def keep(sweep: PenaltySweep) -> None:
+    """Save the settings of a sweep, so that it can be resumed.
+
+    Raises: AnalysisError if they cannot be written.
+    """
+    record = asdict(sweep) | {"data": str(sweep.data)}
+    try:
+        sweep.folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=sweep.folder, delete=False, encoding="utf-8") as temporary:
+            json.dump(record, temporary, indent=2)
+        os.replace(temporary.name, sweep.folder / RECORD)
+    except OSError as error:
+        raise AnalysisError(wording.not_written(str(sweep.folder), error.strerror or str(error))) from None
+
+
+def delete(sweep: PenaltySweep) -> None:
+    """Delete a sweep with all its runs.
+
+    Raises: AnalysisError if a file cannot be removed.
+    """
+    try:
+        shutil.rmtree(sweep.folder)
+    except OSError as error:
+        raise AnalysisError(wording.not_deleted(str(sweep.folder), error.strerror or str(error))) from None
+
+
+def all_sweeps() -> Iterator[PenaltySweep]:
+    """All saved sweeps, in the order of their folders' names."""
+    for folder in sorted(sweeps_folder().glob("*")):
+        sweep = _read(folder)
+        if sweep is not None:
+            yield sweep
+
+
+def sweeps_of(files: CheckpointFiles, sha256: str, columns: tuple[str, ...], label: str) -> list[PenaltySweep]:
+    """Sweeps of a checkpoint over a table, the latest first."""
+    identity = (files.fingerprint, data_folder(sha256).name, columns, label)
+    matching = [
+        sweep
+        for sweep in all_sweeps()
+        if (sweep.fingerprint, sweep.data.parent.name, sweep.text_columns, sweep.label_column) == identity
+    ]
+    return sorted(matching, key=lambda sweep: -(sweep.folder / RECORD).stat().st_mtime_ns)
+
+
+def _read(folder: Path) -> PenaltySweep | None:
+    """The sweep saved in a folder; None if the record is damaged or from another version."""
+    try:
+        sweep = typed_json((folder / RECORD).read_bytes(), PenaltySweep)
+    except (OSError, ValueError, AnalysisError):
+        return None
+    return sweep if sweep.folder == folder else None
 
 
 @dataclass(frozen=True)
@@ -71,7 +200,6 @@ def stop(sweep: PenaltySweep) -> None:
 
 
 def is_stopping(sweep: PenaltySweep) -> bool:
-    """Whether a sweep was asked to stop."""
     return any((sweep.run_folder(penalty) / STOP).exists() for penalty in sweep.penalties)
 
 
@@ -110,13 +238,7 @@ def _state(sweep: PenaltySweep, progress: Progress | None, n_finished: int) -> S
 
 def gate_options(sweep: PenaltySweep, data: str, output: str) -> list[str]:
     """A sweep as options of `python -m attention_sieve gates`; each value is joined to its option, so that it cannot be
-    read as an option.
-
-    Args:
-        sweep: what is trained.
-        data: the table, as the command finds it.
-        output: folder of the runs.
-    """
+    read as an option."""
     settings = sweep.settings
     values: dict[str, object] = {
         "checkpoint": sweep.checkpoint,

@@ -1,21 +1,25 @@
-"""The tab on gates: the form, the progress of the runs, and the trained gates."""
+"""The tab on gates: the form for training them, the progress of the runs, the trained gates, and scores with them."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 import numpy as np
-import pandas as pd
 import streamlit as st
+from jaxtyping import Float
 
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.command_lines import command_line
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.importance.gates.history import GateHistory
-from attention_sieve.core.importance.gates.settings import GateSettings, TrainedGates
-from attention_sieve.core.importance.pruning.curves import Curve
+from attention_sieve.core.finetuning.data import held_out_texts
+from attention_sieve.core.importance.effects import Draws
+from attention_sieve.core.importance.gates.settings import GateHistory, GateSettings, TrainedGates
+from attention_sieve.core.importance.pruning.curves import Curve, curve, curves_table
 from attention_sieve.core.importance.pruning.orders import RANDOM
-from attention_sieve.dashboard import state
+from attention_sieve.core.importance.question import gated_question
+from attention_sieve.core.texts.text import Text
+from attention_sieve.dashboard import controls, state
 from attention_sieve.dashboard.components.head_map import head_map
 from attention_sieve.dashboard.components.selection import Selection
 from attention_sieve.dashboard.controls import from_home
@@ -24,18 +28,19 @@ from attention_sieve.dashboard.figures.importance.gate_densities import MOST, ga
 from attention_sieve.dashboard.figures.importance.gate_scores import gate_scores
 from attention_sieve.dashboard.plain import errors_shown, plain, show_error
 from attention_sieve.dashboard.progress import stop_button
+from attention_sieve.dashboard.views.asking import ask
 from attention_sieve.dashboard.views.charts import chart, table
 from attention_sieve.dashboard.views.finetune import wording as training_wording
+from attention_sieve.dashboard.views.finetune.folders import keep_data
+from attention_sieve.dashboard.views.finetune.labelled import Labelled
 from attention_sieve.dashboard.views.importance import wording as page_wording
 from attention_sieve.dashboard.views.importance.curves.drawn import kept_curves_of
 from attention_sieve.dashboard.views.importance.gates import runs, wording
-from attention_sieve.dashboard.views.importance.gates.form import begin, form
-from attention_sieve.dashboard.views.importance.gates.scores import JudgedGates, judged
-from attention_sieve.dashboard.views.importance.gates.sweeps import PenaltySweep, delete, sweeps_of
-from attention_sieve.dashboard.views.importance.numbers import Importance
+from attention_sieve.dashboard.views.importance.gates.runs import PenaltySweep, delete, sweeps_of
+from attention_sieve.dashboard.views.importance.material import Importance, Material
 from attention_sieve.dashboard.views.layout import halves
 from attention_sieve.dashboard.views.maps import head_selection, show_head_map
-from attention_sieve.dashboard.views.pickers import from_list, one_of
+from attention_sieve.dashboard.views.pickers import from_list, numbers, one_of, toggle
 
 REFRESH_SECONDS: Final = 1.0
 """Seconds between two refreshes of a running sweep."""
@@ -44,10 +49,23 @@ FIRST_BESIDE: Final = "gradient per text"
 PICKER_WIDTH: Final = 280
 POINTS: Final = 201
 """Number of points of a density curve."""
+NARROWEST: Final = 150
+"""Minimum width of a setting, in pixels."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class JudgedGates:
+    """Scores with the gates of the finished runs of a sweep."""
+
+    penalties: tuple[float, ...]
+    curve: Curve
+    """Its first step has all heads on and no gates; then one step for each penalty."""
+    n_heads: int
+    places: tuple[int, ...]
+    """Indices of the scored texts among those of the page."""
 
 
 def train_gates(importance: Importance) -> None:
-    """Draw the tab."""
     material = importance.material
     st.markdown(wording.SEE)
     if material.table is None:
@@ -97,7 +115,6 @@ def _running_panel(importance: Importance, sweep: PenaltySweep) -> None:
 
 
 def _live_map(importance: Importance, sweep: PenaltySweep, status: runs.Now) -> None:
-    """Draw the gates after the latest report; nothing before the first."""
     if status.penalty is None or status.progress is None:
         return
     history = sweep.history(status.penalty, _removed(importance, sweep))
@@ -113,7 +130,6 @@ def _removed(importance: Importance, sweep: PenaltySweep) -> tuple[Head, ...]:
 
 
 def _sweep(importance: Importance, sweep: PenaltySweep) -> None:
-    """Show the state and the results of a sweep, with buttons to resume and delete it."""
     status = runs.look(sweep)
     if status.state == "failed":
         st.error(plain(status.message), icon=":material/error:")
@@ -132,7 +148,6 @@ def _sweep(importance: Importance, sweep: PenaltySweep) -> None:
 
 
 def _results(importance: Importance, sweep: PenaltySweep, started: list[float]) -> None:
-    """Draw the scores next to the map of the gates, then densities next to the tables."""
     left, right = halves()
     with left:
         try:
@@ -144,8 +159,8 @@ def _results(importance: Importance, sweep: PenaltySweep, started: list[float]) 
             _scores(importance, sweep, scores)
     with right:
         options = {f"{penalty:g}": penalty for penalty in started}
-        start = f"{_start(sweep, started):g}"
-        penalty = one_of(wording.PENALTY, options, key=f"penalty {sweep.folder.name}", start=start)
+        largest = max(sweep.finished, default=started[0])
+        penalty = one_of(wording.PENALTY, options, key=f"penalty {sweep.folder.name}", start=f"{largest:g}")
         gates = _gates(importance, sweep, penalty)
     densities, tables = halves()
     if gates is not None:
@@ -154,15 +169,14 @@ def _results(importance: Importance, sweep: PenaltySweep, started: list[float]) 
     with tables:
         if scores is not None:
             with st.expander(wording.SCORES_TABLE):
-                table("scores by penalty", scores_table(scores), _facts(importance, sweep))
+                rows = curves_table([scores.curve], scores.n_heads).drop(columns=["order", "draw"])
+                rows.insert(0, "penalty", [None, *scores.penalties])
+                table("scores by penalty", rows, _facts(importance, sweep))
         if gates is not None:
+            from attention_sieve.core.importance.gates.command import gate_table
+
             with st.expander(wording.TABLE):
-                table("gates", gates_table(gates[0]), gates[1])
-
-
-def _start(sweep: PenaltySweep, started: list[float]) -> float:
-    """The default penalty: the largest of the finished ones."""
-    return max(sweep.finished, default=started[0])
+                table("gates", gate_table(gates[0]), gates[1])
 
 
 def _scores(importance: Importance, sweep: PenaltySweep, scores: JudgedGates) -> None:
@@ -192,19 +206,6 @@ def _comparison_curves(importance: Importance, scores: JudgedGates) -> list[Curv
     return [curve for curve in curves if curve.order in (order, RANDOM)]
 
 
-def scores_table(scores: JudgedGates) -> pd.DataFrame:
-    """A row for all heads on, then one for each penalty, with the columns of the pruning curves."""
-    curve = scores.curve
-    return pd.DataFrame(
-        {
-            "penalty": [None, *scores.penalties],
-            "removed": curve.n_removed,
-            "share": curve.n_removed / scores.n_heads,
-            **{name: getattr(curve, name) for name in ("score", "delta", "low", "high")},
-        }
-    )
-
-
 def _gates(importance: Importance, sweep: PenaltySweep, penalty: float) -> tuple[TrainedGates, dict[str, str]] | None:
     """Draw the map at the chosen step; return the gates at that step and their provenance."""
     from attention_sieve.core.importance.gates.hard_concrete import gates_of
@@ -229,7 +230,6 @@ def _gates(importance: Importance, sweep: PenaltySweep, penalty: float) -> tuple
 
 
 def _step(sweep: PenaltySweep, penalty: float, history: GateHistory) -> int:
-    """Let the reader choose a step; the default is the last one."""
     if len(history.steps) < 2:
         return history.steps[-1]
     return st.select_slider(
@@ -274,13 +274,6 @@ def _densities(heads: list[Head], gates: TrainedGates, facts: dict[str, str]) ->
     chart("densities of gates", figure, facts, wording.VOITA_6)
 
 
-def gates_table(gates: TrainedGates) -> pd.DataFrame:
-    """One row per head, with the columns of `python -m attention_sieve gates`."""
-    from attention_sieve.core.importance.gates.command import gate_table
-
-    return gate_table(gates)
-
-
 def _facts(importance: Importance, sweep: PenaltySweep) -> dict[str, str]:
     settings: GateSettings = sweep.settings
     return importance.facts | {
@@ -292,7 +285,6 @@ def _facts(importance: Importance, sweep: PenaltySweep) -> dict[str, str]:
 
 
 def _on_disk(sweep: PenaltySweep) -> None:
-    """Show where the runs are stored, and a button to delete them that asks for confirmation."""
     n_bytes = sweep.n_bytes
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(plain(wording.disk(n_bytes, from_home(sweep.folder))), width="stretch")
@@ -302,3 +294,130 @@ def _on_disk(sweep: PenaltySweep) -> None:
                 with errors_shown():
                     delete(sweep)
                     st.rerun()
+
+
+def form(material: Material, table: Labelled) -> None:
+    default = ", ".join(f"{penalty:g}" for penalty in wording.DEFAULT_PENALTIES)
+    try:
+        text = st.text_input(
+            wording.PENALTIES,
+            default,
+            key="penalties",
+            help=wording.PENALTIES_HELP,
+            bind="query-params",
+            persist_state="session",
+        )
+        penalties = penalties_of(text)
+        with_weights = toggle(wording.WITH_WEIGHTS, key="with weights", help=wording.WITH_WEIGHTS_HELP)
+        grid = st.grid(3, min_column_width=NARROWEST)
+        fields = {name: texts for name, texts in wording.SETTINGS.items() if with_weights or name != "learning_rate"}
+        values = numbers(grid, fields, wording.DEFAULTS, prefix="gates ")
+        settings = GateSettings(**values, with_weights=with_weights, kind=material.visit.settings.kind)
+    except AnalysisError as error:
+        show_error(error)
+        return
+    is_on = runs.running() is not None
+    if is_on:
+        st.info(wording.ONE_AT_A_TIME)
+    pressed = st.button(wording.start(len(penalties)), key="train gates", icon=":material/play_arrow:", disabled=is_on)
+    if pressed:
+        begin(_new_sweep(material, table, settings, penalties))
+
+
+def begin(sweep: PenaltySweep) -> None:
+    with errors_shown():
+        runs.start(sweep, state.choice().device)
+        st.rerun(scope="app")
+
+
+def penalties_of(text: str) -> tuple[float, ...]:
+    """Parse penalties separated by commas; sorted, without duplicates.
+
+    Raises: AnalysisError if they are not numbers, out of range, or too many.
+    """
+    try:
+        # Rounded as in the name of the run's folder.
+        penalties = sorted({float(f"{float(part):g}") for part in text.split(",") if part.strip()})
+    except ValueError:
+        penalties = []
+    if not penalties:
+        raise AnalysisError(wording.no_penalties(plain(text)))
+    if len(penalties) > wording.MOST_PENALTIES:
+        raise AnalysisError(wording.too_many(len(penalties)))
+    for penalty in penalties:
+        GateSettings(penalty=penalty)
+    return tuple(penalties)
+
+
+def _new_sweep(
+    material: Material, table: Labelled, settings: GateSettings, penalties: tuple[float, ...]
+) -> PenaltySweep:
+    data, files = table.data, material.visit.engine.files
+    path: Path = keep_data(data.name, table.content())
+    return PenaltySweep(
+        checkpoint=files.name,
+        fingerprint=files.fingerprint,
+        data=path,
+        text_columns=data.text_columns,
+        label_column=data.label_column,
+        task="classes" if material.metric.n_classes else "regression",
+        settings=settings,
+        penalties=penalties,
+    )
+
+
+def judged(material: Material, sweep: PenaltySweep) -> JudgedGates | None:
+    """Scores of the finished runs of a sweep; None where the reader has to do something first, or none is finished.
+
+    The gates are applied to the original weights; if the weights were trained too, the run's own checkpoint is used,
+    whose weights contain the gates.
+
+    Raises: AnalysisError of any stage.
+    """
+    from attention_sieve.core.importance.gates.hard_concrete import gates_of
+
+    removed_heads = material.visit.engine.files.removed_of(sweep.settings.kind)
+    histories = {penalty: sweep.history(penalty, removed_heads) for penalty in sweep.finished}
+    gates = {penalty: gates_of(of_run.log_alpha[-1]) for penalty, of_run in histories.items() if of_run is not None}
+    if not gates or material.table is None:
+        return None
+    labels = tuple(item.label for item in material.inputs if item.label is not None)
+    data = replace(material.table.data, labels=labels, task="classes" if material.metric.n_classes else "regression")
+    indices = np.flatnonzero(held_out_texts(data, sweep.settings.held_out, sweep.settings.seed))
+    texts = [item.text for item in material.at(indices.tolist())]
+    shape = next(iter(gates.values())).gate.shape
+    full = _outcomes(material, None, np.ones(shape), texts)
+    outcomes = [
+        _outcomes(material, *_checkpoint_and_gates(sweep, penalty, of_run), texts) for penalty, of_run in gates.items()
+    ]
+    if full is None or any(of_run is None for of_run in outcomes):
+        return None
+    positions, full_outcomes = full
+    read_indices = tuple(int(indices[position]) for position in positions)
+    all_outcomes = np.stack([full_outcomes, *(of_run[1] for of_run in outcomes if of_run is not None)], axis=1)
+    removed = np.array([0, *(int((of_run.gate == 0).sum()) for of_run in gates.values())])
+    read = material.at(read_indices)
+    score, documents = material.metric.score_of(read), [item.text.document for item in read]
+    score_curve = curve(("gates", 0), removed, all_outcomes, score, documents, Draws(documents))
+    n_heads = int((~np.isnan(next(iter(gates.values())).gate)).sum())
+    return JudgedGates(penalties=tuple(gates), curve=score_curve, n_heads=n_heads, places=read_indices)
+
+
+def _checkpoint_and_gates(
+    sweep: PenaltySweep, penalty: float, gates: TrainedGates
+) -> tuple[str | None, Float[np.ndarray, "layer head"]]:
+    """The checkpoint (None for the original one) and the gates to apply to it."""
+    if sweep.settings.with_weights:
+        return str(sweep.run_folder(penalty)), np.ones(gates.gate.shape)
+    return None, np.nan_to_num(gates.gate, nan=1.0)
+
+
+def _outcomes(
+    material: Material, checkpoint: str | None, gates: Float[np.ndarray, "layer head"], texts: list[Text]
+) -> tuple[tuple[int, ...], Float[np.ndarray, "text part"]] | None:
+    """Positions of the texts that were read, and their outcomes."""
+    visit = material.visit
+    if checkpoint is not None:
+        visit = replace(visit, engine=controls.other_engine(visit.choice, checkpoint))
+    answers = ask(visit, gated_question("labels", gates[None]), texts)
+    return None if answers is None else (answers.positions, np.stack([of_text[0] for of_text in answers.results]))

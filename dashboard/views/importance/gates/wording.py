@@ -6,6 +6,7 @@ from typing import Final
 from attention_sieve.core.checkpoints.saved_runs import Progress
 from attention_sieve.core.importance.gates.settings import GateSettings
 from attention_sieve.dashboard.figures.figure import counted, percent
+from attention_sieve.dashboard.views.importance.wording import interval
 from attention_sieve.dashboard.wording import duration
 
 TITLE: Final = "Train gates"
@@ -141,10 +142,9 @@ def found(metric: str, penalty: float, n_open: int, n_heads: int, numbers: tuple
         numbers: score with all heads on and with the gates, and the 95% interval of the change.
     """
     full, score, low, high = numbers
-    interval = "" if low != low else f" (95% interval of the change {low:+.2g} to {high:+.2g})"
     return (
         f"Penalty {penalty:g} leaves **{n_open} of {counted(n_heads, 'head')}** open. With these gates the {metric} is "
-        f"{score:.3g}, with all heads on {full:.3g}{interval}."
+        f"{score:.3g}, with all heads on {full:.3g}{interval(low, high, '+.2g', ' of the change')}."
     )
 
 

@@ -15,7 +15,7 @@ from attention_sieve.core.importance.measures import (
     gradient_measures,
     output_measures,
 )
-from attention_sieve.core.importance.passes.projections import output_projections
+from attention_sieve.core.importance.passes.head_outputs import output_projections
 from attention_sieve.core.importance.per_text import LabelledText, OutputWeights, TextOutputs, TextSlopes
 from attention_sieve.core.importance.question import HEAD_OUTPUTS, mean_outputs, slopes_question
 from attention_sieve.core.passes.readout import Readout
@@ -108,17 +108,6 @@ def test_slopes_are_finite_differences_of_the_loss_by_each_gate(name, metric, ki
         near, far = (loss(1 + moved * k) - loss(1 - moved * k) for k in (1, 2))
         assert found.signed[head] == pytest.approx((8 * near - far) / (12 * step), rel=1e-2, abs=noise)
     assert float(found.loss) == pytest.approx(loss(torch.ones_like(moved)), abs=1e-12)
-
-
-def test_what_a_random_direction_shows_is_the_change_of_the_output():
-    """Half the mean square of the slope of a normalised vector's projection is, to second order, 1 - cosine."""
-    generator = torch.Generator().manual_seed(0)
-    vector, moves = torch.randn(2, 8, dtype=torch.float64, generator=generator)
-    directions = torch.randn(20_000, 8, dtype=torch.float64, generator=generator)
-    moved = vector + 1e-3 * moves
-    unit, unit_moved = (torch.nn.functional.normalize(v, dim=0) for v in (vector, moved))
-    slopes = directions @ (unit_moved - unit)
-    assert float((slopes**2).mean() / 2) == pytest.approx(1 - float(unit @ unit_moved), rel=0.05)
 
 
 def slopes(signed):

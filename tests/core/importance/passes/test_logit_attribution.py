@@ -8,7 +8,7 @@ from small_checkpoints import TOKENIZERS, config
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.importance.passes.logit_attribution import logit_attribution
+from attention_sieve.core.importance.passes.direct_path import logit_attribution
 from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.texts.text import Text
 
@@ -26,10 +26,11 @@ MODULES = {
 
 
 @pytest.fixture(scope="module")
-def folder_of(tmp_path_factory):
+def made(tmp_path_factory):
+    """made(family, **changed) -> a small random decoder in float64, whose norms have weights."""
     import transformers
 
-    def folder(family, **changed):
+    def checkpoint(family, **changed):
         path, tokenizer = tmp_path_factory.mktemp(family), TOKENIZERS[family]()
         torch.manual_seed(2)
         model = transformers.AutoModelForCausalLM.from_config(config(family, len(tokenizer), **changed)).double()
@@ -38,9 +39,9 @@ def folder_of(tmp_path_factory):
                 values.data += 0.3 * torch.randn(values.shape, dtype=torch.float64)
         model.save_pretrained(path)
         tokenizer.save_pretrained(path)
-        return path
+        return load_checkpoint(find_checkpoint(str(path)), device="cpu", dtype="float64")
 
-    return folder
+    return checkpoint
 
 
 def frozen(norm, at, family):
@@ -86,29 +87,26 @@ def by_hand(folder, family, ids, n_heads):
 
 
 @pytest.mark.parametrize("family", MODULES)
-def test_what_heads_add_is_their_write_through_the_norm_onto_the_token(folder_of, family):
-    folder = folder_of(family)
-    checkpoint = load_checkpoint(find_checkpoint(str(folder)), device="cpu", dtype="float64")
+def test_what_heads_add_is_their_write_through_the_norm_onto_the_token(made, family):
+    checkpoint = made(family)
     text = prepare(checkpoint, TEXT, SELF)
     found = logit_attribution(checkpoint, text, SELF, N_POSITION, TOKEN)
-    expected = by_hand(folder, family, text.source.ids, found.shape[1])
+    expected = by_hand(checkpoint.files.folder, family, text.source.ids, found.shape[1])
     assert np.abs(expected).max() > 0.01
     # Root mean square norms of transformers compute in float32, whatever the model's number format.
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=2e-6)
 
 
-def test_a_head_that_is_off_adds_nothing(folder_of):
-    checkpoint = load_checkpoint(find_checkpoint(str(folder_of("gpt2"))), device="cpu", dtype="float64")
+def test_a_head_that_is_off_adds_nothing(made):
+    checkpoint = made("gpt2")
     text = prepare(checkpoint, TEXT, SELF)
     found = logit_attribution(checkpoint, text, PassSettings("self", ((1, 2),)), N_POSITION, TOKEN)
     assert found[1, 2] == 0
     assert (found != 0).sum() == found.size - 1
 
 
-def test_a_model_that_normalises_after_each_layer_is_refused(folder_of):
-    checkpoint = load_checkpoint(
-        find_checkpoint(str(folder_of("opt", do_layer_norm_before=False))), device="cpu", dtype="float64"
-    )
+def test_a_model_that_normalises_after_each_layer_is_refused(made):
+    checkpoint = made("opt", do_layer_norm_before=False)
     text = prepare(checkpoint, TEXT, SELF)
     with pytest.raises(AnalysisError, match="normalises the sum after each layer"):
         logit_attribution(checkpoint, text, SELF, N_POSITION, TOKEN)

@@ -57,13 +57,6 @@ def out(open_, layer, head):
     return gates
 
 
-def alone(open_, layer, head):
-    gates = open_.clone()
-    gates[layer] = 0
-    gates[layer, head] = 1
-    return gates
-
-
 @pytest.mark.parametrize(("family", "kind"), CASES)
 def test_the_sweep_is_one_pass_for_each_head(family, kind, loaded):
     checkpoint, settings = loaded(family, "float64"), PassSettings(kind)

@@ -2,7 +2,7 @@ import itertools
 
 import numpy as np
 
-from attention_sieve.core.importance.pruning.functions import kept_functions
+from attention_sieve.core.importance.pruning.curves import kept_functions
 
 ORDER = np.array([[0, 1], [1, 2], [0, 0], [1, 0], [0, 2], [1, 1]])
 EVERY = np.ones((2, 3), bool)

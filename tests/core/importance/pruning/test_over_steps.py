@@ -31,29 +31,29 @@ RIGHT = np.array([[1, 1, 0, 0], [1, 1, 1, 0], [1, 0, 1, 0], [1, 1, 0, 0], [0, 0,
 """Whether each of five texts is classified rightly at each of four numbers of heads removed."""
 
 
+def outcomes_of(right, times):
+    """Accuracy, and logits of so many copies of the five texts, which are all of class 1."""
+    right = np.tile(right, (times, 1))
+    return label_score("accuracy", np.ones(len(right)), 2), np.stack([1.0 - right, right], axis=-1)
+
+
 def planted(right=RIGHT, order="flap", draw=0, times=100):
     """A curve over so many copies of the five texts."""
-    right = np.tile(right, (times, 1))
-    logits = np.stack([1.0 - right, right], axis=-1)  # all texts are of class 1
-    score, documents = label_score("accuracy", np.ones(len(right)), 2), [None] * len(right)
+    score, logits = outcomes_of(right, times)
+    documents = [None] * len(logits)
     return curve((order, draw), np.arange(4), logits, score, documents, Draws(documents))
 
 
 def test_a_curve_has_the_interval_of_its_changes_and_none_over_few_texts():
     found = planted()
-    tested = verdicts(changes(*accuracy_with_and_without(100)), RESAMPLES)
+    score, logits = outcomes_of(RIGHT, 100)
+    tested = verdicts(changes(score, logits[:, 0], logits, [None] * len(logits)), RESAMPLES)
     assert found.low[1:] == pytest.approx(tested.low[1:])
     assert found.high[1:] == pytest.approx(tested.high[1:])
     assert (found.low[0], found.high[0]) == (0, 0)
     few = planted(times=3)
     assert np.isnan([few.low, few.high]).all()
     assert np.isfinite(few.drawn).all(), "how many heads can go is described for any two texts"
-
-
-def accuracy_with_and_without(times):
-    right = np.tile(RIGHT, (times, 1))
-    logits = np.stack([1.0 - right, right], axis=-1)
-    return label_score("accuracy", np.ones(len(right)), 2), logits[:, 0], logits, [None] * len(right)
 
 
 def test_a_relative_curve_divides_by_the_steps_own_score_with_all_heads_on():

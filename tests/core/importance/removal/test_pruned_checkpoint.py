@@ -64,16 +64,12 @@ ENOUGH = "\n".join(SENTENCES * (LEAST_UNITS // len(SENTENCES)))
         (("surface",), ("mean",)),
         (("relations", "--least-cases", "1"), ("accuracy", "low", "high")),
         (("similarity",), ("divergence", "relative_a_b")),
-        (("ablate", "--correction", "none"), ("without", "delta", "low", "high", "p")),
     ],
     ids=lambda value: value[0],
 )
 def test_tables_give_the_heads_left_what_gates_give_and_nothing_to_those_removed(
     command, columns, pruned, folders, texts, tmp_path
 ):
-    if command[0] == "ablate":
-        texts = tmp_path / "enough.txt"
-        texts.write_text(ENOUGH)
     off = ",".join(f"{layer}-{head}" for layer, head in GONE)
     tables = []
     for name, checkpoint, more in (("a", folders("bert"), ("--off", off)), ("b", pruned, ())):
@@ -95,37 +91,22 @@ def test_tables_give_the_heads_left_what_gates_give_and_nothing_to_those_removed
         assert np.isfinite(left).any()
 
 
-def test_every_measure_of_importance_leaves_out_heads_that_were_removed(pruned, texts, tmp_path):
-    output, agreement = tmp_path / "measures.csv", tmp_path / "agreement.csv"
-    common = ("--texts", str(texts), "--dtype", "float64", "--output", str(output), "--normalise")
-    assert main(["importance", "--checkpoint", str(pruned), *common, "--agreement", str(agreement)]) == 0
-    table = pd.read_csv(output)
-    is_gone = np.array([head in GONE for head in zip(table["layer"], table["head"])])
-    assert set(table["measure"]) == {
-        "ablation", *(f"gradient per {of}" for of in ("token", "text", "batch")),
-        "wanda-sp", "flap", "confidence", "relevance",
-    }  # fmt: skip
-    assert (table["value"].isna() == is_gone).all()
-    compared = pd.read_csv(agreement)
-    left = table[~is_gone].pivot(index=["layer", "head"], columns="measure", values="value")
-    for of_all in compared[compared["layer"].isna()].itertuples():
-        assert of_all.spearman == pytest.approx(spearmanr(left[of_all.measure], left["ablation"])[0], abs=1e-12)
-
-
-@pytest.mark.parametrize("replace", ["zero", "mean"])
 def test_importance_and_ablation_give_the_heads_left_what_gates_give_and_nothing_to_those_removed(
-    replace, pruned, folders, tmp_path, capsys
+    pruned, folders, tmp_path, capsys
 ):
     texts = tmp_path / "texts.txt"
     texts.write_text(ENOUGH)
     off = ",".join(f"{layer}-{head}" for layer, head in GONE)
+    of_command = {
+        "ablate": (),
+        "importance": ("--replace", "mean", "--normalise", "--agreement", str(tmp_path / "agreement.csv")),
+    }
     tables = {}
     for name, checkpoint, more in (("gated", folders("bert"), ("--off", off)), ("pruned", pruned, ())):
-        common = ("--checkpoint", str(checkpoint), "--texts", str(texts), "--dtype", "float64", "--replace", replace)
-        for command in ("ablate", "importance"):
+        common = ("--checkpoint", str(checkpoint), "--texts", str(texts), "--dtype", "float64", "--resamples", "100")
+        for command, own in of_command.items():
             output = tmp_path / f"{name}-{command}.parquet"
-            second = () if command == "ablate" else ("--agreement", str(tmp_path / "agreement.csv"))
-            assert main([command, *common, *more, *second, "--resamples", "100", "--output", str(output)]) == 0
+            assert main([command, *common, *more, *own, "--output", str(output)]) == 0
             tables[name, command] = pd.read_parquet(output)
         said = capsys.readouterr().err
         assert "Without" not in said, "no measure is left out"
@@ -145,8 +126,13 @@ def test_importance_and_ablation_give_the_heads_left_what_gates_give_and_nothing
             assert np.isfinite(left).all()
     flap = found[found["measure"] == "flap"].groupby("layer")["value"]
     np.testing.assert_allclose(flap.sum(), 0, atol=1e-9)
+    by_measure = found[~is_gone].pivot(index=["layer", "head"], columns="measure", values="value")
     agreement = pd.read_csv(tmp_path / "agreement.csv")
-    assert np.isfinite(agreement.loc[agreement["layer"].isna(), ["spearman", "low", "high"]]).all(axis=None)
+    over_all = agreement[agreement["layer"].isna()]
+    assert np.isfinite(over_all[["low", "high"]]).all(axis=None)
+    for row in over_all.itertuples():
+        expected = spearmanr(by_measure[row.measure], by_measure["ablation"])[0]
+        assert row.spearman == pytest.approx(expected, abs=1e-12)
 
 
 def test_distances_are_laid_out_among_the_heads_left(pruned):

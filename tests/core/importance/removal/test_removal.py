@@ -120,7 +120,7 @@ def test_a_removal_that_changes_the_output_is_not_saved(folders, tmp_path, monke
 
 
 def test_more_heads_can_be_removed_from_a_checkpoint_without_some(folders, tmp_path):
-    for family, first, more in (("bert", (0, 1), (0, 2)), ("gpt2", (1, 0), (1, 2)), ("llama", (0, 0), (0, 3))):
+    for family, first, more in (("gpt2", (1, 0), (1, 2)), ("llama", (0, 0), (0, 3))):
         remove(files_of(folders(family)), (first,), tmp_path / family)
         done = remove(files_of(tmp_path / family), (more,), tmp_path / f"{family} twice")
         remove(files_of(folders(family)), (first, more), tmp_path / f"{family} at once")
@@ -203,19 +203,24 @@ def test_the_random_control_lacks_the_same_heads(pruned):
         ({"format": 1, "removed": {"cross": [[0, 1]]}}, "names 'cross' attention"),
         ({"format": 1, "removed": {"self": []}}, "has no list of heads"),
         ({"format": 1, "removed": {"self": [[0, -1]]}}, "names .0, -1., which is no layer and head"),
-        ({"format": 1, "removed": {"self": [[0, 1.0]]}}, "which is no layer and head"),
         ({"format": 1, "removed": {"self": [[0, True]]}}, "which is no layer and head"),
         ({"format": 1, "removed": {"self": [[0, 10**9]]}}, "which is no layer and head"),
         ({"format": 1, "removed": {"self": [[0, 1], [0, 1]]}}, "names L0 H1 twice"),
         ({"format": 1, "removed": {"self": [[0, 3]]}}, "names L0 H3, and the self attention has 2 layers x 3 heads"),
         ({"format": 1, "removed": {"self": [[0, 1]]}}, "may not be those that removed_heads.json describes"),
         ({"format": 1, "removed": {"self": [[i, j] for i in (0, 1) for j in (0, 1, 2)]}}, "leaves no head"),
+        (b"{", "cannot be read"),
+        (b"\xff\xfe", "cannot be read"),
+        (b"[" * 100_000, "cannot be read"),
+        (b'{"format": 1' + b"0" * 5000 + b"}", "cannot be read"),
+        (b" " * 2_000_001, "has 2,000,001 bytes"),
     ],
+    ids=range(18),
 )  # fmt: skip
 def test_a_broken_list_of_removed_heads_is_refused_with_a_sentence(content, says, pruned, tmp_path):
     changed = tmp_path / "changed"
     shutil.copytree(pruned, changed)
-    (changed / REMOVED_HEADS).write_text(json.dumps(content))
+    (changed / REMOVED_HEADS).write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
     with pytest.raises(CheckpointError, match=says):
         opened(changed)
 
@@ -226,25 +231,6 @@ def test_a_long_list_of_removed_heads_is_refused_before_the_model_is_built(folde
     with pytest.raises(CheckpointError, match="names L0 H1 190,000 times"):
         files_of(changed)
     assert time.process_time() - began < 5
-
-
-@pytest.mark.parametrize(
-    ("written", "says"),
-    [
-        (b"{", "cannot be read"),
-        (b"\xff\xfe", "cannot be read"),
-        (b"[" * 100_000, "cannot be read"),
-        (b'{"format": 1' + b"0" * 5000 + b"}", "cannot be read"),
-        (b" " * 2_000_001, "has 2,000,001 bytes"),
-    ],
-    ids=["cut", "bytes", "nested", "digits", "large"],
-)
-def test_a_list_of_removed_heads_that_is_no_json_is_refused(written, says, pruned, tmp_path):
-    changed = tmp_path / "changed"
-    shutil.copytree(pruned, changed)
-    (changed / REMOVED_HEADS).write_bytes(written)
-    with pytest.raises(CheckpointError, match=says):
-        files_of(changed)
 
 
 def test_a_list_beside_weights_of_all_heads_is_refused(folders, tmp_path):
@@ -270,7 +256,7 @@ def test_heads_that_cannot_be_removed_are_refused(heads, kind, says, folders, tm
         remove(files_of(folders("bert")), heads, tmp_path / "made", kind=kind)
 
 
-@pytest.mark.parametrize("family", ["albert", "phi3", "modernbert", "gpt_neox", "deberta-v2"])
+@pytest.mark.parametrize("family", ["albert", "phi3", "deberta-v2"])
 def test_another_layout_gets_a_sentence_that_names_the_gates(family, folders, tmp_path):
     with pytest.raises(AnalysisError, match=r"eads cannot be removed from .*Switch (heads|them) off instead"):
         remove(files_of(folders(family)), ((0, 1),), tmp_path / "made")

@@ -3,8 +3,7 @@
 import numpy as np
 from drawn import Drawn
 
-from attention_sieve.core.importance.pruning.curves import Curve
-from attention_sieve.core.importance.pruning.functions import kept_functions
+from attention_sieve.core.importance.pruning.curves import Curve, kept_functions
 from attention_sieve.core.importance.pruning.over_steps import StepCurve
 from attention_sieve.dashboard.figures.importance.curves import pruning_curves
 from attention_sieve.dashboard.figures.importance.functions import functions_kept

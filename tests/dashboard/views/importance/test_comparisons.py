@@ -9,17 +9,14 @@ from reading import command_of, said, sent
 from scipy.stats import pearsonr, spearmanr
 
 from attention_sieve.__main__ import main
-from attention_sieve.core.importance.agreement import Agreement
-from attention_sieve.core.importance.two_sets import Correlation, TwoSets
+from attention_sieve.core.importance.agreement import Agreement, Correlation, TwoSets
 from attention_sieve.core.statistics.by_role import compare_by_role
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.files.commands import lines_of
 from attention_sieve.dashboard.samples import read_sample
 from attention_sieve.dashboard.state import HEADS
+from attention_sieve.dashboard.views.importance import agreement, by_role, two_sets
 from attention_sieve.dashboard.views.importance import wording as words
-from attention_sieve.dashboard.views.importance.agreement import wording as agreement
-from attention_sieve.dashboard.views.importance.by_role import wording as by_role
-from attention_sieve.dashboard.views.importance.two_sets import wording as two_sets
 
 NAN = float("nan")
 
@@ -132,14 +129,10 @@ def test_two_samples_are_compared_over_texts_that_are_in_one_of_them_only(opened
     assert f"(Spearman) {spearmanr(first, second)[0]:.2f} (95%" in summary
 
 
-def test_a_second_set_of_the_same_texts_gets_a_sentence(opened):
+def test_a_second_set_of_the_same_texts_gets_a_sentence_and_a_file_is_awaited(opened, small):
     texts = "\n".join(text.segments[0] for text in read_sample("texts")[:4])
-    at = opened(two_sets.TAB, corpus_text=texts)
+    at = opened(two_sets.TAB, checkpoint=small("bert", max_position_embeddings=400), corpus_text=texts)
     assert said(at) == [two_sets.SAME]
-
-
-def test_a_file_is_awaited(opened, small):
-    at = opened(two_sets.TAB, checkpoint=small("bert", max_position_embeddings=400))
     at.selectbox(key="second set").set_value(two_sets.UPLOAD).run()
     assert [each.value for each in at.info if "second set" in each.value] == [two_sets.WAIT]
 

@@ -7,10 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from reading import button, charts, command_of, said
-from streamlit.runtime.scriptrunner import StopException
 
 from attention_sieve.__main__ import main
-from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.checkpoints.find import find_checkpoint
 from attention_sieve.core.importance.passes.speed import speeds
 from attention_sieve.core.texts.text import read_typed
 from attention_sieve.dashboard import controls
@@ -80,48 +79,12 @@ def test_nothing_is_computed_before_the_reader_asks_and_then_every_order_is_draw
         assert any("With 3 of 6 heads removed," in each or each == wording.NO_FUNCTION for each in shown)
 
 
-@pytest.fixture
-def restarted(monkeypatch, tmp_path):
-    """restarted(folder) lets a server begin on a store of that name, as one does that was ended."""
-
-    def on(name):
-        monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path / name))
-        controls.inference().store.close()
-        controls.inference.clear()
-
-    yield on
-    monkeypatch.undo()
-    controls.inference.clear()
-
-
-def test_after_a_stop_and_after_a_restart_the_work_goes_on_and_computes_nothing_twice(opened, restarted, monkeypatch):
-    collected = view.collected
-
-    def stopped(importance, pruning, wants_greedy, asker, show):
-        def stop(curves):
-            show(curves)
-            if len(curves) == 4:
-                raise StopException  # as Streamlit does when the reader clicks
-
-        return collected(importance, pruning, wants_greedy, asker, stop)
-
-    restarted("in one go")
-    begin(opened())
-    whole = controls.inference().n_passed
-    restarted("stopped")
-    with monkeypatch.context() as patch:
-        patch.setattr(view, "collected", stopped)
-        begin(opened())
-    part = controls.inference().n_passed
-    assert 0 < part < whole
-    restarted("stopped")
-    at = opened()
-    assert controls.inference().n_passed == 0
+def test_after_a_stop_and_after_a_restart_the_work_goes_on_and_computes_nothing_twice(opened, stopped):
+    at, n_missing = stopped(opened, begin, view, 4)
     assert len(orders_of(at)) == 4, "what was finished is drawn"
-    assert button(at, wording.GO_ON)
     begin(at)
     assert len(orders_of(at)) == N_ORDERS
-    assert part + controls.inference().n_passed == whole
+    assert controls.inference().n_passed == n_missing
 
 
 def test_heads_that_stay_end_the_curve_and_too_few_texts_are_refused(opened):
@@ -131,9 +94,13 @@ def test_heads_that_stay_end_the_curve_and_too_few_texts_are_refused(opened):
     assert "at least 2 texts" in said(opened(corpus_text="A cat sat."))[0]
 
 
-def test_heads_are_removed_from_the_page_and_the_checkpoint_is_offered(opened, small, store):
+def test_heads_are_removed_from_the_page_under_a_name_that_fits_and_the_checkpoint_is_offered(opened, small, store):
     at = opened()
     begin(at) if orders_of(at) is None else None
+    at.text_input(key=NAME).set_value("../up")
+    button(at, wording.MAKE).click().run()
+    assert len(said(at)) == 1
+    assert not at.success
     at.text_input(key=NAME).set_value("smaller")
     at.selectbox(key="how many to remove").set_value("3 of 6 (50%)")
     button(at, wording.MAKE).click().run()
@@ -154,24 +121,10 @@ def test_chosen_heads_are_zeroed_and_the_speed_is_measured_once_asked_for(opened
     at.text_input(key=NAME).set_value("zeroed")
     button(at, wording.MAKE).click().run()
     assert said(at) == []
-    files = find_checkpoint("zeroed")
-    assert files.removed_of("self") == (), "of the same shape"
-    weights = load_checkpoint(files, device="cpu").model.encoder.layer[0].attention.output.dense.weight
-    width = weights.shape[1] // 3
-    assert (weights[:, width : 2 * width] == 0).all()
-    assert (weights[:, :width] != 0).any()
+    assert find_checkpoint("zeroed").removed_of("self") == (), "of the same shape"
     assert not [each for each in at.dataframe if "ratio" in each.value]
     at.button(key="speed zeroed").click().run()
     assert said(at) == []
     (measured,) = (each.value for each in at.dataframe if "ratio" in each.value)
     assert measured["batch_size"].tolist() == [1, 4, 16, 64]
     assert (measured["ratio"] > 0).all()
-
-
-def test_a_bad_name_gets_a_sentence(opened):
-    at = opened()
-    begin(at) if orders_of(at) is None else None
-    at.text_input(key=NAME).set_value("../up")
-    button(at, wording.MAKE).click().run()
-    assert len(said(at)) == 1
-    assert not at.success

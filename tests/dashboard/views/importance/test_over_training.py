@@ -3,12 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-from reading import button, command_of, said
-from streamlit.runtime.scriptrunner import StopException
+from reading import command_of, said
 
 from attention_sieve.__main__ import main
 from attention_sieve.core.finetuning.journal import Journal
-from attention_sieve.core.importance.cheap import KINDS
+from attention_sieve.core.importance.analysis import KINDS
 from attention_sieve.core.importance.pruning.over_steps import step_curves_table
 from attention_sieve.core.texts.text import read_typed
 from attention_sieve.dashboard import controls
@@ -79,11 +78,6 @@ def begin(at):
     return at.button(key="begin curves over training").click().run()
 
 
-def upload(at):
-    at.file_uploader(key="labelled").upload("animals.csv", TABLE.encode())
-    return at.run()
-
-
 def shown(at):
     """All sentences, without the signs that keep Markdown from reading them."""
     said = " | ".join(each.value for each in (*at.markdown, *at.info, *at.caption))
@@ -116,61 +110,21 @@ def test_curves_of_every_step_are_drawn_once_asked_for_and_are_those_of_the_comm
     assert wording.NO_SHARES in shown(at)
     frame = next(each.value for each in at.dataframe if "step" in each.value)
     assert frame["step"].tolist() == [0, 1, 2]
-    first, last = frame["heads that can go"].tolist()[0], frame["heads that can go"].tolist()[-1]
+    first, *_, last = frame["heads that can go"]
     assert f"**{first} of 6 heads**" in shown(at)
     assert f"**{last} of 6 heads**" in shown(at)
-    assert "at step 0" in shown(at)
     passed = controls.inference().n_passed
     again = opened(**{"interval at": "1 of 6 (17%)", "allowed loss": "5%"})
     assert "can go in the order of gradient per token" in shown(again)
     assert controls.inference().n_passed == passed, "another visitor finds every curve in the store"
 
 
-@pytest.fixture
-def restarted(monkeypatch, tmp_path, run):
-    """restarted(name) lets a server begin on a store of that name, as one does that was ended."""
-
-    def on(name):
-        monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path / name))
-        (tmp_path / name).mkdir(exist_ok=True)
-        if not (tmp_path / name / "checkpoints").exists():
-            (tmp_path / name / "checkpoints").symlink_to(run.parent)
-        controls.inference().store.close()
-        controls.inference.clear()
-
-    yield on
-    monkeypatch.undo()
-    controls.inference.clear()
-
-
-def test_after_a_stop_and_a_restart_the_work_goes_on_and_computes_nothing_twice(opened, restarted, monkeypatch):
-    collected = over_training.collected
-
-    def stopped(stages, order, work, show):
-        def stop(curves):
-            show(curves)
-            if len(curves) == 2:
-                raise StopException  # as Streamlit does when the reader clicks
-
-        return collected(stages, order, work, stop)
-
-    restarted("in one go")
-    begin(opened())
-    whole = controls.inference().n_passed
-    restarted("stopped")
-    with monkeypatch.context() as patch:
-        patch.setattr(over_training, "collected", stopped)
-        begin(opened())
-    part = controls.inference().n_passed
-    assert 0 < part < whole
-    restarted("stopped")
-    at = opened()
-    assert controls.inference().n_passed == 0
+def test_after_a_stop_and_a_restart_the_work_goes_on_and_computes_nothing_twice(opened, stopped):
+    at, n_missing = stopped(opened, begin, over_training, 2)
     assert "2 of 3 steps drawn from stored results" in shown(at)
-    assert button(at, wording.GO_ON)
     begin(at)
     assert "at step 2" in shown(at)
-    assert part + controls.inference().n_passed == whole
+    assert controls.inference().n_passed == n_missing
 
 
 def test_a_checkpoint_of_no_run_is_told_which_ones_have_steps(app, opened, small):
@@ -181,15 +135,9 @@ def test_a_checkpoint_of_no_run_is_told_which_ones_have_steps(app, opened, small
     assert wording.OVER_TRAINING in [each.label for each in at.toggle], "the run began from it"
 
 
-def test_a_run_in_progress_gets_a_sentence_and_so_does_one_where_all_heads_stay(opened, store, small):
-    going = Journal(store / "checkpoints" / "going", small("bert", "MaskedLM"))
-    try:
-        at = opened(checkpoint=small("bert", "MaskedLM"))
-        assert "The run going is in progress" in said(at)[0]
-    finally:
-        going.end("stopped")
-    at = opened(checkpoint=small("bert", "MaskedLM"))
-    assert "No step of the run going is saved" in said(at)[0]
+def test_a_run_without_a_saved_step_gets_a_sentence_and_so_does_one_where_all_heads_stay(opened, store, small):
+    Journal(store / "checkpoints" / "empty", small("bert", "MaskedLM")).end("stopped")
+    assert "No step of the run empty is saved" in said(opened(checkpoint=small("bert", "MaskedLM")))[0]
     assert wording.ALL_STAY in shown(opened(**{"heads that stay": "3"}))
 
 

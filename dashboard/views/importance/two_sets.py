@@ -7,10 +7,10 @@ import numpy as np
 import streamlit as st
 
 from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.importance.agreement import Correlation, TwoSets, two_sets
 from attention_sieve.core.importance.effects import Draws
 from attention_sieve.core.importance.finding import AblationFinding
 from attention_sieve.core.importance.labels import read_labels
-from attention_sieve.core.importance.two_sets import TwoSets, two_sets
 from attention_sieve.core.texts.text import SUFFIXES, Text
 from attention_sieve.dashboard import controls, public
 from attention_sieve.dashboard.controls import memory
@@ -23,9 +23,7 @@ from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.asking import ask_about_long_texts
 from attention_sieve.dashboard.views.charts import chart, table
 from attention_sieve.dashboard.views.importance import wording as page_wording
-from attention_sieve.dashboard.views.importance.material import Material, of_labels, of_texts
-from attention_sieve.dashboard.views.importance.numbers import Importance
-from attention_sieve.dashboard.views.importance.two_sets import wording
+from attention_sieve.dashboard.views.importance.material import Importance, Material, of_texts
 from attention_sieve.dashboard.views.pickers import from_list
 
 NAME_LENGTH: Final = 40
@@ -34,6 +32,22 @@ UPLOAD_KEY: Final = "second texts"
 TABLE_KEY: Final = "second table"
 WIDTH: Final = 280
 SINGLE_SAMPLES: Final = {name: kind for name, kind in controls.SAMPLES.items() if kind != "both"}
+TAB: Final = "Two sets of texts"
+SEE: Final = (
+    "Does a head that matters on one set of texts matter on another? Each dot is a head: what switching it off does on "
+    "the texts of this page, and on a second set."
+)
+SECOND: Final = "Second set"
+UPLOAD: Final = "a file"
+UPLOADER: Final = "Texts of the second set"
+WAIT: Final = "Upload the second set of texts, in any format that the sidebar accepts."
+TABLE_UPLOADER: Final = "A second labelled table, with the same columns"
+WAIT_TABLE: Final = "Upload a second table with the same columns, such as one from another source."
+SAME: Final = "All texts of this page are also in the second set, so there is nothing to compare. Choose another set."
+MICHEL_2: Final = "Corresponds to Figure 2 of Michel et al. (2019)."
+TABLE: Final = "All heads in a table"
+FIRST_SET: Final = "this page"
+ALL_ON: Final = "all heads on"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -48,13 +62,12 @@ class Sets:
 
 
 def two_sets_of_texts(importance: Importance) -> None:
-    """Draw the tab."""
-    st.markdown(wording.SEE)
+    st.markdown(SEE)
     sets = second_set(importance.material)
     if sets is None:
         return
     if sets.n_shared:
-        st.caption(wording.shared(sets.n_shared, len(importance.material.inputs)))
+        st.caption(shared(sets.n_shared, len(importance.material.inputs)))
     first, second = sets.first.ablated, sets.second.ablated
     if first is None or second is None:
         return
@@ -63,7 +76,7 @@ def two_sets_of_texts(importance: Importance) -> None:
     key = (sets.first.key, first.positions, sets.second.key, second.positions)
     comparison = memory().get_or_put("two sets", key, lambda: _compared(both))
     n_texts = (len(first.positions), len(second.positions))
-    st.markdown(wording.summary(comparison, int((~np.isnan(comparison.changes[0])).sum()), n_texts))
+    st.markdown(summary(comparison, int((~np.isnan(comparison.changes[0])).sum()), n_texts))
     _draw(importance, sets, comparison, (both[0].effects.full, both[1].effects.full), n_texts)
 
 
@@ -76,7 +89,6 @@ def _compared(both: tuple[AblationFinding, AblationFinding]) -> TwoSets:
 def _draw(
     importance: Importance, sets: Sets, comparison: TwoSets, full: tuple[float, float], n_texts: tuple[int, int]
 ) -> None:
-    """The scores without each head on both sets, and with all heads on."""
     sign, name = importance.ablation.score.sign, page_wording.SCORE_NAMES[importance.ablation.score.name]
     x, y = (score + sign * change for score, change in zip(full, comparison.changes))
     second_name = drawable(sets.second_name, NAME_LENGTH)
@@ -84,12 +96,12 @@ def _draw(
     correlation = "" if np.isnan(pearson) else f" Pearson's correlation {pearson:.2f}."
     words = ScatterTexts(
         title=f"{name[:1].upper()}{name[1:]} without each head",
-        x=f"{wording.FIRST_SET} ({counted(n_texts[0], 'text')})",
+        x=f"{FIRST_SET} ({counted(n_texts[0], 'text')})",
         y=f"{second_name} ({counted(n_texts[1], 'text')})",
         reading=("dot: a head switched off; star: all heads on",),
         description=f"Heads by {name} without them, on the texts of this page and on {second_name}.{correlation}",
     )
-    figure = head_scatter(x, y, words, importance.heads, (*full, wording.ALL_ON))
+    figure = head_scatter(x, y, words, importance.heads, (*full, ALL_ON))
     facts = {**importance.facts, "second set": sets.second_name, "second set texts": str(n_texts[1])}
     facts["corpus texts"] = str(n_texts[0])
     if sets.first.table is None:  # labels of either set are a part of a table, or of another one
@@ -98,8 +110,8 @@ def _draw(
             for name, of_set in (("first", sets.first), ("second", sets.second))
         )
         facts["command"] = THEN.join(lines)
-    chart("heads on two sets of texts", figure, facts, wording.MICHEL_2, selects=True)
-    with st.expander(wording.TABLE):
+    chart("heads on two sets of texts", figure, facts, MICHEL_2, selects=True)
+    with st.expander(TABLE):
         rows = head_rows(*x.shape).assign(first=x.ravel(), second=y.ravel())
         rows = rows.assign(first_change=(x - full[0]).ravel(), second_change=(y - full[1]).ravel())
         table("heads on two sets of texts", rows, facts)
@@ -117,21 +129,20 @@ def second_set(material: Material) -> Sets | None:
     second_texts = {item.text.segments for item in second.inputs}
     remaining = tuple(item for item in material.inputs if item.text.segments not in second_texts)
     if not remaining:
-        raise AnalysisError(wording.SAME)
+        raise AnalysisError(SAME)
     n_shared = len(material.inputs) - len(remaining)
     return Sets(first=replace(material, inputs=remaining), second=second, second_name=name, n_shared=n_shared)
 
 
 def _texts(material: Material) -> tuple[Material, str] | None:
-    """Sample texts, or texts from a file."""
     choice = material.visit.choice
     options: dict[str, str] = {name: name for name in SINGLE_SAMPLES if name != choice.corpus}
     start = [name for name in options if SINGLE_SAMPLES[name] != VARIED][-1]  # the sample texts, unless on the page
-    name = from_list(wording.SECOND, {**options, wording.UPLOAD: wording.UPLOAD}, key=KEY, start=start, width=WIDTH)
+    name = from_list(SECOND, {**options, UPLOAD: UPLOAD}, key=KEY, start=start, width=WIDTH)
     texts: tuple[Text, ...]
-    if name == wording.UPLOAD:
+    if name == UPLOAD:
         st.file_uploader(
-            wording.UPLOADER,
+            UPLOADER,
             type=SUFFIXES,
             key=UPLOAD_KEY,
             max_upload_size=public.upload_megabytes(),
@@ -139,7 +150,7 @@ def _texts(material: Material) -> tuple[Material, str] | None:
         controls.column_pickers(UPLOAD_KEY)
         texts = controls.uploaded_texts(UPLOAD_KEY)
         if not texts:
-            st.info(wording.WAIT)
+            st.info(WAIT)
             return None
         name = st.session_state[UPLOAD_KEY].name
     else:
@@ -153,14 +164,45 @@ def _texts(material: Material) -> tuple[Material, str] | None:
 def _labelled(material: Material) -> tuple[Material, str] | None:
     """A second labelled table with the same column names."""
     table = st.file_uploader(
-        wording.TABLE_UPLOADER, type=["csv", "tsv", "gz"], key=TABLE_KEY, max_upload_size=public.upload_megabytes()
+        TABLE_UPLOADER, type=["csv", "tsv", "gz"], key=TABLE_KEY, max_upload_size=public.upload_megabytes()
     )
     if table is None:
-        st.info(wording.WAIT_TABLE)
+        st.info(WAIT_TABLE)
         return None
     if material.table is None:
         raise RuntimeError("The metric labels has no table.")
     visit, first = material.visit, material.table.data
     checkpoint = visit.inference.checkpoint(visit.engine)
     labels = read_labels(checkpoint, table.name, table.getvalue(), first.text_columns, first.label_column)
-    return replace(material, inputs=of_labels(labels)), table.name
+    return replace(material, inputs=labels.items), table.name
+
+
+def shared(n_shared: int, n_first: int) -> str:
+    return (
+        f"{counted(n_shared, 'text')} of this page {'is' if n_shared == 1 else 'are'} also in the second set and "
+        f"{'counts' if n_shared == 1 else 'count'} only there, so that the sets have no text in common. "
+        f"{counted(n_first - n_shared, 'text')} are left for the first set."
+    )
+
+
+def summary(pair: TwoSets, n_heads: int, n_texts: tuple[int, int]) -> str:
+    sets = f"{counted(n_texts[0], 'text')} against {counted(n_texts[1], 'text')}"
+    if pair.pearson.value != pair.pearson.value:
+        return (
+            f"{counted(n_heads, 'head')}, {sets}: in one of the sets all heads change the score by the same amount, "
+            "so there is no correlation."
+        )
+    start = (
+        f"{counted(n_heads, 'head')}, {sets}: Pearson's correlation of the changes is **{_interval(pair.pearson)}**, "
+        f"that of their ranks (Spearman) {_interval(pair.spearman)}."
+    )
+    if any(within != within for within in pair.within):
+        return start
+    return (
+        f"{start} For comparison, the two halves of one set: {pair.within[0]:.2f} (first) and {pair.within[1]:.2f} "
+        "(second). Only a correlation well below these is more than chance between texts."
+    )
+
+
+def _interval(correlation: Correlation) -> str:
+    return f"{correlation.value:.2f}{page_wording.interval(correlation.low, correlation.high, '.2f')}"

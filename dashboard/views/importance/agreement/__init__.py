@@ -1,1 +1,0 @@
-"""Whether cheaper measures order heads as switching each of them off does."""

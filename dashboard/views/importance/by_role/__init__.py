@@ -1,1 +1,0 @@
-"""Which roles the important heads hold."""

@@ -1,1 +1,0 @@
-"""Whether heads matter alike on two sets of texts."""
