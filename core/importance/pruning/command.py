@@ -1,22 +1,26 @@
 """The command `python -m attention_sieve prune`: a score against the share of heads removed, in several orders."""
 
 import argparse
+import hashlib
 import inspect
+import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
+import pandas as pd
+from jaxtyping import Float
 
 from attention_sieve.core.answering import find_in
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.find import find_checkpoint
 from attention_sieve.core.checkpoints.saved_runs import SavedRun, find_run
-from attention_sieve.core.commands import TABLES, answers, check_output, progress_bar, write_table
+from attention_sieve.core.commands import TABLES, answers, check_output, make_folder, progress_bar, write, write_table
 from attention_sieve.core.engines.options import add_engine_options, check_engine, counted, engine_of
 from attention_sieve.core.engines.work import Executor
 from attention_sieve.core.errors import AnalysisError
@@ -37,6 +41,8 @@ from attention_sieve.core.importance.pruning.curves import (
 from attention_sieve.core.importance.pruning.orders import (
     GREEDY,
     AskOutcomes,
+    ByHalf,
+    Order,
     Pruning,
     Removed,
     full_outcomes,
@@ -56,7 +62,6 @@ from attention_sieve.core.importance.pruning.over_steps import (
     saved_steps,
     step_curves_table,
 )
-from attention_sieve.core.importance.pruning.rows import CurveRows, CurveTrial
 from attention_sieve.core.importance.question import REPLACEMENTS
 from attention_sieve.core.importance.settings import MetricSettings
 from attention_sieve.core.importance.verdicts import NEEDS
@@ -72,6 +77,69 @@ from attention_sieve.core.passes.question import Question
 from attention_sieve.core.texts.text import Text
 
 WITHIN = 0.01
+FORMAT: Final = 2
+NUMBERS: Final = ("score", "delta", "low", "high")
+MATRICES: Final = ("by_unit", "differs", "drawn")
+"""A list for each step."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CurveTrial:
+    """A curve to draw: plain values that can be sent to another process."""
+
+    order: Order
+    """Name of the order, and for random ones the number of the draw, which is the seed."""
+    by_half: ByHalf
+    full: Float[np.ndarray, "text part"]
+    """Outcomes of each text with all heads on."""
+
+
+class CurveRows:
+    """Curves in a folder: one file per curve, with a row for each share of heads."""
+
+    def __init__(self, folder: Path, facts: Mapping[str, str]) -> None:
+        """Read and write nothing yet; the folder is created if missing, and `facts` are the provenance of the curves.
+
+        Raises: AnalysisError if the folder cannot be created.
+        """
+        self._folder, self._facts = folder, dict(facts)
+        make_folder(folder)
+
+    def read(self, trial: CurveTrial) -> Curve | None:
+        """Read a curve that was drawn before; None if there is none, or it cannot be read."""
+        try:
+            rows = pd.read_parquet(self._path(trial))
+            return Curve(
+                order=trial.order[0],
+                draw=trial.order[1],
+                n_removed=rows["removed"].to_numpy(int),
+                **{name: rows[name].to_numpy(float) for name in NUMBERS},
+                **{name: np.stack(rows[name].to_list(), axis=1) for name in MATRICES},
+            )
+        except (OSError, ValueError, KeyError, IndexError):
+            return None
+
+    def write(self, trial: CurveTrial, curve: Curve) -> None:
+        """Write a curve.
+
+        Raises: AnalysisError if that fails.
+        """
+        rows = pd.DataFrame(
+            {
+                "order": curve.order,
+                "draw": curve.draw,
+                "removed": curve.n_removed,
+                **{name: getattr(curve, name) for name in NUMBERS},
+                **{name: list(getattr(curve, name).T) for name in MATRICES},
+                **self._facts,
+            }
+        )
+        write(self._path(trial), partial(rows.to_parquet, index=False))
+
+    def _path(self, trial: CurveTrial) -> Path:
+        """File of a curve, named by a digest of everything that it depends on."""
+        key = [FORMAT, self._facts, trial.order, [half.tolist() for half in trial.by_half]]
+        return self._folder / f"{hashlib.sha256(json.dumps(key).encode()).hexdigest()}.parquet"
 
 
 def add_command(commands: Any) -> None:

@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from threading import Lock
 from typing import Final
@@ -16,6 +16,7 @@ from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.folders import program_folder
 from attention_sieve.core.checkpoints.saved_runs import STOP, Progress, State, ask_to_stop, read_progress
+from attention_sieve.core.command_lines import given_options
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.finetuning.data import Task
 from attention_sieve.core.importance.gates.settings import GateHistory, GateSettings, read_history
@@ -28,9 +29,6 @@ from attention_sieve.dashboard.views.importance.gates import wording
 
 RECORD: Final = "sweep.json"
 KEY_CHARACTERS: Final = 12
-SETTINGS: Final = tuple(
-    field.name for field in fields(GateSettings) if field.name not in ("penalty", "kind", "with_weights")
-)
 _lock = Lock()
 _programs: Final[dict[Path, Program]] = {}
 """The processes that this program started, by the folder of their sweep."""
@@ -239,7 +237,6 @@ def _state(sweep: PenaltySweep, progress: Progress | None, n_finished: int) -> S
 def gate_options(sweep: PenaltySweep, data: str, output: str) -> list[str]:
     """A sweep as options of `python -m attention_sieve gates`; each value is joined to its option, so that it cannot be
     read as an option."""
-    settings = sweep.settings
     values: dict[str, object] = {
         "checkpoint": sweep.checkpoint,
         "data": data,
@@ -248,10 +245,9 @@ def gate_options(sweep: PenaltySweep, data: str, output: str) -> list[str]:
         "task": sweep.task,
         "output": output,
         "penalty": ",".join(f"{penalty:g}" for penalty in sweep.penalties),
-        "attention": settings.kind,
-        **{name: value for name in SETTINGS if (value := getattr(settings, name)) != getattr(GateSettings, name)},
+        "attention": sweep.settings.kind,
     }
-    return [*programs.options_of(values), *(["--with-weights"] if settings.with_weights else [])]
+    return [*programs.options_of(values), *given_options(sweep.settings, GateSettings())]
 
 
 @atexit.register
