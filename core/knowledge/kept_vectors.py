@@ -226,11 +226,7 @@ def read_task(
     """Read the vectors of a task's texts from the cache, or in one pass.
 
     Args:
-        checkpoint: loaded.
-        task: whose texts are read.
         prepared: those of `texts_of(task)` that are not left out, by index; a pair is left out if one of its texts is.
-        settings: which attention, and which heads are off.
-        pooling: where vectors are read.
         watch: watch(batches, number of texts) passes the batches on, and may report progress.
 
     Raises: AnalysisError if a text lacks the token of the pooling, or the vectors cannot be written.

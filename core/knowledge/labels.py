@@ -1,6 +1,6 @@
 """The labels of a task as numbers, for fitting and evaluating probes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -57,14 +57,7 @@ class TaskLabels:
         for rows in (self.train, self.validation, self.test):
             order[rows] = rng.permutation(rows)
         values = None if self.values is None else self.values[order]
-        return TaskLabels(
-            train=self.train,
-            validation=self.validation,
-            test=self.test,
-            targets=self.targets[order],
-            bins=self.bins,
-            values=values,
-        )
+        return replace(self, targets=self.targets[order], values=values)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -26,8 +26,6 @@ def text_vectors(
     """The vectors of each text at the token that the pooling selects, or their mean over its tokens.
 
     Args:
-        checkpoint: loaded.
-        texts: prepared.
         settings: which attention, and which heads are off; the output of such a head is 0.
         pooling: where vectors are read; for cross-attention, among the querying tokens.
 

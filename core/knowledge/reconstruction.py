@@ -148,7 +148,6 @@ def gain(
         report: of the same task and checkpoint.
         n_heads: number of heads; in the paper, as many as a layer has.
         alpha: the interval covers 1 - alpha.
-        seed: of the resamples.
 
     Source: Jo and Myaeng 2020, which has no interval.
     """

@@ -140,7 +140,6 @@ def features_of(
     """Features of each example: its vectors, or for a pair, `pair_features` of the vectors of both texts.
 
     Args:
-        task: with n examples.
         vectors: of `texts_of(task)`.
 
     Returns: features of heads, and of layers.
@@ -208,8 +207,6 @@ def selectivity(task: Task, vectors: Vectors, report: TaskReport, seed: int = 0,
 
     Args:
         task, vectors: as for `task_report`; a task of classes.
-        report: on both.
-        seed: of the permutation.
         alpha: intervals cover 1 - alpha.
 
     Source: Hewitt and Liang 2019, whose control task gives every word type a label.
@@ -253,7 +250,6 @@ def corrected(
     Args:
         reports: of one checkpoint.
         baseline: index of the baseline that heads are compared with.
-        correction: for multiple tests.
     """
     by_report = [np.where(report.is_head, report.p_values[baseline], np.nan) for report in reports]
     adjusted_values = adjusted(np.concatenate(by_report), correction)
@@ -266,10 +262,7 @@ def interval(
     """Wilson intervals of accuracies, or of correlations by Fisher's z, low and high; NaN where a score is NaN.
 
     Args:
-        accuracy: scores on the test part.
-        n_rows: number of test examples.
         alpha: intervals cover 1 - alpha.
-        is_regression: whether they are correlations.
     """
     if not is_regression:
         low, high = wilson(np.nan_to_num(accuracy) * n_rows, n_rows, alpha)

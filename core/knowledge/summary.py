@@ -40,11 +40,3 @@ def task_similarity(scores: Float[np.ndarray, "task layer head"]) -> Float[np.nd
     sizes = np.sqrt((centred**2).sum(axis=1))
     products = np.outer(sizes, sizes)
     return np.divide(centred @ centred.T, products, out=np.full(products.shape, np.nan), where=products > 0)
-
-
-def sorted_in_layers(scores: Float[np.ndarray, "layer head"]) -> Float[np.ndarray, "layer rank"]:
-    """Scores of each layer's heads, the best first; NaN last.
-
-    Source: Jo and Myaeng 2020.
-    """
-    return -np.sort(-scores, axis=1)

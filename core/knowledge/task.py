@@ -199,7 +199,6 @@ def split_units(units: Mapping[str, Mapping[Cell, int]], rng: Random) -> dict[st
 
     Args:
         units: number of candidates in each cell, for each unit.
-        rng: random number generator.
 
     Returns: part of each unit.
     """

@@ -58,7 +58,8 @@ def tasks(arguments: argparse.Namespace) -> None:
     """
     _check_folder(arguments.output)
     files = arguments.texts
-    tree_files, other_files = ([path for path in files if _holds_trees(path) is is_tree] for is_tree in (True, False))
+    tree_files = [path for path in files if path.name.lower().endswith(TREES)]
+    other_files = [path for path in files if path not in tree_files]
     texts = [text for path in other_files for text in read_texts(path, arguments.text_columns)]
     sources = [f"trees of {_names(tree_files)}"] if tree_files else []
     sources += [f"{_names(other_files)}, parsed by {parser_name()}"] if other_files else []
@@ -87,10 +88,6 @@ def sample_tasks(chosen: argparse.Namespace) -> None:
 def sample_tasks_folder() -> Path:
     """Folder of the sample tasks; it may not exist yet."""
     return program_folder() / "tasks" / SAMPLE
-
-
-def _holds_trees(path: Path) -> bool:
-    return path.name.lower().endswith(TREES)
 
 
 def _names(paths: Sequence[Path]) -> str:

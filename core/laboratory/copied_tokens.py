@@ -25,7 +25,6 @@ def copy_outcomes(
 
     Args:
         checkpoint: a decoder, loaded.
-        texts: prepared.
         settings: which heads are off throughout.
 
     Yields: index of the text and its outcomes, batch by batch; not in input order.

@@ -43,7 +43,6 @@ def train(
     """Train a model from the journal's step, until the last step or until a stop is requested.
 
     Args:
-        settings: of the run.
         journal: of the run; its folder gets the saved steps, the untrained model as step 0, and at the end the trained
             one.
         on_step: called with each finished step and the number of steps.

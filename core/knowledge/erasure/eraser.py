@@ -32,7 +32,6 @@ def concept_eraser(vectors: Float[np.ndarray, "row channel"], targets: Float[np.
     """The map that changes vectors least such that no linear probe can predict the targets from them.
 
     Args:
-        vectors: to fit the map to.
         targets: share of each class in the label of each row, or the value of a regression.
 
     Source: Belrose et al. 2023 (LEACE), theorem 4.3; on the vectors that it is fitted to, the results have no
@@ -61,7 +60,6 @@ def random_eraser(
         vectors: as for `concept_eraser`.
         concept: sets the number of directions and the size of the change.
         spread: mean product of the deviations from the mean of the vectors that are to be changed.
-        rng: random number generator.
     """
     if not concept.rank:
         return concept

@@ -138,11 +138,9 @@ def erase(
 
     Args:
         reading: of a task about single texts.
-        heads: one or more.
         metric: how the effect is measured; None for `usual_metric`.
         n_tests: size of the family for which `judged` corrects p; None for the number of heads.
         n_random: number of draws of every head; None for as many as each head needs.
-        seed: of these draws.
 
     Raises: AnalysisError for a task about pairs, and for a head or a metric that the checkpoint does not have.
     Source: Elazar et al. 2021 (amnesic probing), with the eraser of Belrose et al. 2023.

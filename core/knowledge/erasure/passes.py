@@ -28,7 +28,6 @@ def least_effect(checkpoint: Checkpoint, metric: Metric, change: float) -> float
 
     Args:
         checkpoint: sets the number format, whose rounding counts where it is greater.
-        metric: of the outcome.
         change: share of its length by which the text vector turns, or of itself by which the perplexity grows.
     """
     share = max(change, torch.finfo(getattr(torch, checkpoint.dtype)).eps)

@@ -31,7 +31,6 @@ def read_tasks(
 
     Args:
         path: of the file or folder; in a folder, files with other endings are ignored.
-        columns: of tables.
         is_regression: of all tasks; None to decide by the labels of each.
 
     Raises: ColumnsNeeded for a table with an unknown header; TextError, with the file and the line.

@@ -68,9 +68,7 @@ def read_labelled_task(
     Args:
         name: of the file: .csv or .tsv, also gzipped.
         content: bytes of the file; at most 20 MB when unpacked.
-        columns: those with texts, labels and parts.
         is_regression: None to decide by the labels.
-        seed: of the split.
 
     Returns: examples in the order of the rows.
     Raises: ColumnsNeeded for an unknown header; TextError, with the line.

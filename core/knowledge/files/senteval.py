@@ -23,7 +23,6 @@ def read_senteval(name: str, content: bytes, *, is_regression: bool | None = Non
     """Read a task from a file in SentEval's format.
 
     Args:
-        name: of the task.
         content: bytes of the file, UTF-8, unpacked.
         is_regression: None to decide by the labels, as `are_targets` does.
         source: provenance of the task; None for the file itself.

@@ -74,7 +74,6 @@ def make_tasks(
         sentences: with trees; those of 5 to 28 words are used, without duplicates.
         source: provenance of sentences and trees, in one line.
         seed: of all random numbers; the same seed and sentences give the same rows.
-        most: maximum number of rows of a task.
 
     Raises: AnalysisError for a number of rows below LEAST_ROWS_OF_A_TASK; TextError for too many sentences.
     """

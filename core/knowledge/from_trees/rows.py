@@ -40,7 +40,6 @@ def balanced_rows(candidates: Sequence[Candidate], most: int, rng: Random) -> tu
     Args:
         candidates: in a reproducible order.
         most: maximum number of rows of all parts together.
-        rng: random number generator.
 
     Returns: rows by part, shuffled within each; empty if all candidates are of one class.
     """
@@ -48,7 +47,11 @@ def balanced_rows(candidates: Sequence[Candidate], most: int, rng: Random) -> tu
     labels = sorted({candidate.label for candidate in distinct})
     if len(labels) == 1:
         return ()
-    part_of = split_units(_cells([candidate for candidate in distinct if candidate.part is None]), rng)
+    units: dict[str, Counter[Cell]] = defaultdict(Counter)
+    for candidate in distinct:
+        if candidate.part is None:
+            units[candidate.unit][candidate.label, candidate.stratum] += 1
+    part_of = split_units(units, rng)
     rows: list[TaskExample] = []
     for part, share in zip(PARTS, SHARES):
         part_candidates = [
@@ -87,13 +90,6 @@ def most_classes(choices: Mapping[tuple[str, ...], int]) -> tuple[str, ...]:
     if enough:
         return max(enough, key=lambda classes: (len(classes), enough[classes]))
     return max(choices, key=lambda classes: (choices[classes], len(classes)), default=())
-
-
-def _cells(candidates: Sequence[Candidate]) -> dict[str, Counter[Cell]]:
-    units: dict[str, Counter[Cell]] = defaultdict(Counter)
-    for candidate in candidates:
-        units[candidate.unit][candidate.label, candidate.stratum] += 1
-    return units
 
 
 def _drawn(candidates: Sequence[Candidate], labels: Sequence[str], most: int, rng: Random) -> list[Candidate]:

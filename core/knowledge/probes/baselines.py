@@ -23,10 +23,6 @@ def baselines(task: Task, labels: TaskLabels) -> tuple[BaselinePredictions, ...]
 
     The last two are probes like those of heads: on the numbers of words and characters of each segment and their
     squares, and on counts of the MOST_WORDS most frequent words, combined by `pair_features` for pairs.
-
-    Args:
-        task: with its texts.
-        labels: of the task.
     """
     train, gold = labels.gold[labels.train], labels.gold[labels.test]
     most_frequent = np.bincount(train.astype(int)).argmax() if labels.bins is None else train.mean()

@@ -30,10 +30,8 @@ def code_length(
     not occurred yet keeps a probability. The strength is that of the shortest code, and is sent too.
 
     Args:
-        features: of all examples.
         labels: of the same examples; classes, not values.
         seed: of the order in which the rows are sent.
-        strengths: to select from.
 
     Returns: bits, and bits if every label were sent as one of equally likely classes.
     Source: Voita and Titov 2020, section 2.2.2. Their first blocks of small data have fewer rows than twice the number

@@ -87,7 +87,6 @@ def fit(
         targets: share of each class in the label of each row.
         strengths: one or more for each vector.
         penalises_intercept: as for `attention_sieve.core.knowledge.probes.solver.minimise`.
-        start: initial weights.
     """
     n_rows, n_vectors, n_columns = features.shape
     size = max(1, ENTRIES_OF_THREAD // (n_rows * (n_columns + strengths.shape[1] * targets.shape[1])))
@@ -133,8 +132,6 @@ def probe(
 
     Args:
         features: of all examples of the task; may be mapped from a file.
-        labels: of the same examples.
-        strengths: to select from.
     """
     grid, results = np.sort(np.asarray(strengths, float))[::-1].copy(), list[ProbePredictions]()
     for chunk in turns_of(features, labels, len(grid)):
@@ -154,9 +151,7 @@ def growing(
 
     Args:
         features: of all examples, the vectors in their order.
-        labels: of the same examples.
         steps: numbers of vectors, ascending.
-        strengths: to select from.
 
     Returns: one entry for each step.
     """

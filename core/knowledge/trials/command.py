@@ -112,7 +112,6 @@ def read_trials(suffix: str, content: bytes) -> tuple[Trial, ...]:
 
     Args:
         suffix: .csv with a header, or .jsonl with one object per line.
-        content: of the file.
 
     Raises: AnalysisError, with the line; TextError for bytes that are not text.
     """

@@ -67,11 +67,7 @@ class Stopped(Exception):
 
 
 class Reporter:
-    """Writes the progress of a table of trials to a folder, and ends the run when a file named `stop` appears there.
-
-    Attributes:
-        progress: the latest.
-    """
+    """Writes the progress of a table of trials to a folder, and ends the run when a file named `stop` appears there."""
 
     def __init__(self, folder: Path | None, total: int) -> None:
         """Write the first report.

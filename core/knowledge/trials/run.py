@@ -39,13 +39,7 @@ class Trials:
     """Runs trials in this process, and keeps the last checkpoint in memory for the next trial."""
 
     def __init__(self, folder: Path, device: str = "auto", dtype: str = "float32") -> None:
-        """Set up without running anything.
-
-        Args:
-            folder: of the rows.
-            device: auto, cuda, mps or cpu.
-            dtype: number format of the passes.
-        """
+        """Set up without running anything."""
         self._folder, self._device, self._dtype = folder, device, dtype
         self._loaded: Checkpoint | None = None
 
@@ -59,9 +53,7 @@ class Trials:
         """Compute the missing stages of a trial, and write its row after each stage.
 
         Args:
-            trial: to run.
             stages: to compute; the first stage is always computed.
-            tell: receives the progress.
             check: called between two steps of fitting probes, from several threads; may raise to stop.
 
         Returns: the result, and whether nothing was missing.
@@ -161,12 +153,6 @@ def run_table(
 
     A trial that cannot be run is reported and left out, and the others continue.
 
-    Args:
-        table: of trials.
-        trials: runs one.
-        stages: to compute.
-        reporter: receives the progress, and finally how the run ended.
-
     Returns: results of the successful trials, in their order; if the run is asked to stop, of those that are done.
     Raises: KeyboardInterrupt if it is interrupted; what is done is kept.
     """
@@ -202,11 +188,8 @@ def run_on(
     """Run a table of trials on an engine, all stages of a trial in one process; those that fail are retried once.
 
     Args:
-        engine: runs trials.
-        table: of trials.
         begin: `trial_runner` with its arguments; can be pickled.
         n_stages: of a trial, which the reporter counts.
-        reporter: receives the progress, and finally how the run ended.
 
     Returns: results of the successful trials, in their order; if the run is asked to stop, of those that are done.
     Raises: KeyboardInterrupt if it is interrupted; what is done is kept.

@@ -102,11 +102,7 @@ def row_path(folder: Path, trial: Trial, files: CheckpointFiles, digest: str, dt
     """File of a trial's row, named by a SHA-256 of everything that the result depends on, but not of file names.
 
     Args:
-        folder: of the rows.
-        trial: with its settings.
-        files: of its checkpoint.
         digest: of its task, by `task_sha256`.
-        dtype: number format of the pass.
     """
     kind = trial.attention or files.kinds[0]
     content = json.dumps([FORMAT, files.fingerprint, dtype, kind, trial.pooling, trial.seed, trial.too_long, digest])
@@ -138,15 +134,13 @@ def trial_of(values: dict[str, Any]) -> Trial:
     return Trial(**{name: _value(name, value) for name, value in filled.items()})
 
 
-def values_of(trial: Trial) -> dict[str, Any]:
-    """The values of a trial that differ from their defaults."""
-    defaults = {field.name: field.default for field in fields(Trial)}
-    return {name: value for name, value in asdict(trial).items() if value != defaults[name]}
-
-
 def lines_of(trials: Iterable[Trial]) -> list[str]:
-    """The lines of a table of trials, as files of JSON lines have them."""
-    return [json.dumps(values_of(trial)) for trial in trials]
+    """The lines of a table of trials, as files of JSON lines have them: values that differ from their defaults."""
+    defaults = {field.name: field.default for field in fields(Trial)}
+    return [
+        json.dumps({name: value for name, value in asdict(trial).items() if value != defaults[name]})
+        for trial in trials
+    ]
 
 
 def _value(name: str, value: Any) -> Any:

@@ -9,7 +9,6 @@ import pandas as pd
 from jaxtyping import Float
 
 from attention_sieve.core.attention.settings import Head
-from attention_sieve.core.knowledge.summary import sorted_in_layers
 from attention_sieve.dashboard.figures.appearance import AMOUNT, LESS
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, of_kind, template
 from attention_sieve.dashboard.figures.heads import head_choice, head_rows
@@ -44,10 +43,9 @@ def sorted_heads(values: Float[np.ndarray, "layer head"], name: str, chosen: Seq
 
 
 def _description(values: Float[np.ndarray, "layer head"], name: str) -> str:
-    ordered = sorted_in_layers(values)
     parts = [
-        f"layer {layer}: {row[0]:.2f} to {np.nanmin(row):.2f}"
-        for layer, row in enumerate(ordered)
+        f"layer {layer}: {np.nanmax(row):.2f} to {np.nanmin(row):.2f}"
+        for layer, row in enumerate(values)
         if not np.isnan(row).all()
     ]
     return f"Heads of each layer sorted by {name}, from the best to the worst; {'; '.join(parts)}."

@@ -1,8 +1,8 @@
 """Which tasks the same heads encode: correlations between tasks, and a dendrogram of the tasks."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -31,7 +31,8 @@ def similarity_of_tasks(similarity: Float[np.ndarray, "task other"], names: Sequ
 
     Source: Jo and Myaeng 2020, their matrix of tasks.
     """
-    merges, order = _tree(similarity)
+    tree = _tree(similarity)
+    order = tree["leaves"]
     labels = [drawable(names[task], LONGEST) for task in order]
     ordered = similarity[np.ix_(order, order)]
     row, column = np.tril_indices(len(order), -1)
@@ -50,42 +51,39 @@ def similarity_of_tasks(similarity: Float[np.ndarray, "task other"], names: Sequ
         }
     )
     label_rows = pd.DataFrame({"kind": "name", "middle": np.arange(len(order)) - 0.4, "row": np.arange(len(order))})
-    data = pd.concat([cells, label_rows.assign(label=labels), _branches(merges, order)], ignore_index=True)
+    data = pd.concat([cells, label_rows.assign(label=labels), _branches(tree)], ignore_index=True)
     return Figure(_spec(len(order)), data, _description(cells))
 
 
-def _tree(similarity: Float[np.ndarray, "task other"]) -> tuple[np.ndarray, list[int]]:
-    """Merges of tasks by their mean distance 1 - r, and the order of the leaves."""
-    from scipy.cluster.hierarchy import leaves_list, linkage, optimal_leaf_ordering
+def _tree(similarity: Float[np.ndarray, "task other"]) -> dict[str, list[Any]]:
+    """Dendrogram of tasks by their mean distance 1 - r."""
+    from scipy.cluster.hierarchy import dendrogram, linkage, optimal_leaf_ordering
     from scipy.spatial.distance import squareform
 
     distances = squareform(np.clip(1 - similarity, 0, 2), checks=False)
-    merges = optimal_leaf_ordering(linkage(distances, "average"), distances)
-    return merges, leaves_list(merges).tolist()
+    tree: dict[str, list[Any]] = dendrogram(
+        optimal_leaf_ordering(linkage(distances, "average"), distances), no_plot=True
+    )
+    return tree
 
 
-def _branches(merges: np.ndarray, order: Sequence[int]) -> pd.DataFrame:
-    """Each merge as a bracket to the left of the matrix."""
-    n_tasks, most = len(order), float(merges[-1, 2]) or 1.0
-    position, depth = np.empty(2 * n_tasks - 1), np.zeros(2 * n_tasks - 1)
-    position[list(order)] = np.arange(n_tasks)
-    rows = []
-    for step, (left, right) in enumerate(merges[:, :2].astype(int)):
-        node, distance = n_tasks + step, float(merges[step, 2])
-        position[node], depth[node] = (position[left] + position[right]) / 2, distance
-        corners = [(left, depth[left]), (left, distance), (right, distance), (right, depth[right])]
-        rows += [
+def _branches(tree: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
+    """Each merge as a bracket to the left of the matrix; in SciPy's coordinates leaves stand at 5, 15, 25, ..."""
+    most = max(map(max, tree["dcoord"])) or 1.0
+    return pd.DataFrame(
+        [
             {
                 "kind": "branch",
-                "merge": step,
+                "merge": merge,
                 "corner": corner,
                 "middle": -0.6 - (TREE - 0.6) * height / most,
-                "row": position[child],
-                "distance": distance,
+                "row": (place - 5) / 10,
+                "distance": max(heights),
             }
-            for corner, (child, height) in enumerate(corners)
+            for merge, (places, heights) in enumerate(zip(tree["icoord"], tree["dcoord"]))
+            for corner, (place, height) in enumerate(zip(places, heights))
         ]
-    return pd.DataFrame(rows)
+    )
 
 
 def _description(cells: pd.DataFrame) -> str:

@@ -74,12 +74,7 @@ def sample_tasks() -> tuple[TaskFile, ...]:
     if not (folder / ABOUT).is_file():
         return ()
     about = _about(folder / ABOUT)
-    return tuple(
-        replace(task, definition=about[task.name].get("definition", ""), source=about[task.name].get("source", ""))
-        if task.name in about
-        else task
-        for task in _task_files(folder.glob("*.txt"))
-    )
+    return tuple(replace(task, **about.get(task.name, {})) for task in _task_files(folder.glob("*.txt")))
 
 
 def own_tasks() -> tuple[TaskFile, ...]:
@@ -161,6 +156,7 @@ def _columns(path: Path) -> TableColumns:
 
 def _about(path: Path) -> Mapping[str, Mapping[str, Any]]:
     try:
-        return {str(task["name"]): task for task in parse_json(path.read_text(encoding="utf-8"))["tasks"]}
-    except (OSError, ValueError, TypeError, KeyError):
+        tasks = parse_json(path.read_text(encoding="utf-8"))["tasks"]
+        return {str(task["name"]): {name: task.get(name, "") for name in ("definition", "source")} for task in tasks}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return {}

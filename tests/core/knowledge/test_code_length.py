@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from planted_concepts import made_task, planted_vectors
@@ -16,7 +18,7 @@ def test_bits_are_those_of_scikit_learn_block_by_block():
     ends = block_ends(400, 3)
     order, gold = np.random.default_rng(3).permutation(labels.train), labels.gold.astype(int)
     bits = ends[0] * np.log2(3)
-    for start, end in zip(ends, ends[1:]):
+    for start, end in pairwise(ends):
         scaler = StandardScaler().fit(features[order[:start], 1].astype(float))
         train, block = (
             np.c_[scaler.transform(features[rows, 1].astype(float)), np.ones(len(rows))]

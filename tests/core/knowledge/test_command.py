@@ -2,6 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from command_help import columns_in_help, own_columns
+from probing_files import NOUNS, write_task
 from small_checkpoints import N_HEADS, N_LAYERS
 
 from attention_sieve.__main__ import main
@@ -11,8 +12,6 @@ from attention_sieve.core.knowledge.report import LAYER
 COLUMNS = [
     "task", "layer", "head", "strength", "accuracy", "low", "high", "majority", "n_train", "n_validation", "n_test"
 ]  # fmt: skip
-NOUNS = ("cat", "dog", "bird", "birds", "mat", "house")
-SIZES = {"tr": 60, "va": 20, "te": 30}
 
 
 @pytest.fixture(autouse=True)
@@ -20,21 +19,12 @@ def own_store(monkeypatch, tmp_path):
     monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path / "store"))
 
 
-def lines(label, sizes=SIZES):
-    rng, made = np.random.default_rng(0), []
-    for mark, n_rows in sizes.items():
-        for row in range(n_rows):
-            words = [str(rng.choice(NOUNS)) for _ in range(3 + row % 7)]
-            made.append(f"{mark}\t{label(words)}\tthe {' '.join(words)} {mark} {row}\n")
-    return "".join(made)
-
-
 @pytest.fixture
 def tasks(tmp_path):
     folder = tmp_path / "tasks"
     folder.mkdir()
-    (folder / "length.txt").write_text(lines(lambda words: "long" if len(words) > 5 else "short"))
-    (folder / "noun.txt").write_text(lines(lambda words: words[0]))
+    write_task(folder, "length", lambda words: "long" if len(words) > 5 else "short")
+    write_task(folder, "noun", lambda words: words[0])
     return folder
 
 
@@ -110,17 +100,10 @@ def test_texts_that_are_too_long_are_left_out_with_their_labels(folders, tasks, 
     assert (pd.read_csv(output)["n_test"] == 30).all()
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (lines(lambda words: "one"), "have the label"),
-        (lines(lambda words: words[0], {"tr": 30, "va": 3, "te": 30}), "at least 10 are needed"),
-        ("tr\tone\n", "2 cells and 3 are expected"),
-        ("", "has no rows"),
-    ],
-)
-def test_a_task_that_cannot_be_probed_is_a_sentence(content, said, folders, tmp_path, capsys):
-    data = tmp_path / "task.txt"
-    data.write_text(content)
+def test_a_task_that_cannot_be_probed_is_a_sentence(folders, tmp_path, capsys):
+    data = write_task(tmp_path, "task", lambda words: "one")
     assert run("knowledge", folders("bert"), data, tmp_path / "found.csv") == 2
-    assert said in capsys.readouterr().err
+    assert "have the label" in capsys.readouterr().err
+    data.write_text("tr\tone\n")
+    assert run("knowledge", folders("bert"), data, tmp_path / "found.csv") == 2
+    assert "2 cells and 3 are expected" in capsys.readouterr().err

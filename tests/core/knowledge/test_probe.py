@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 from attention_sieve.core.knowledge.labels import FOLDS, N_BINS, STRENGTHS, TaskLabels, labels_of, score
 from attention_sieve.core.knowledge.probes import probe as probes
-from attention_sieve.core.knowledge.probes.probe import fit, predictions, probe
+from attention_sieve.core.knowledge.probes.probe import fit, probe
 from attention_sieve.core.knowledge.task import Task
 
 
@@ -121,16 +121,6 @@ def test_losses_are_those_of_scikit_learn_for_random_labels_and_nearly_equal_col
             assert float(fitted.loss[vector, place]) == pytest.approx(loss, abs=1e-5)
 
 
-def test_test_and_validation_rows_change_no_probe():
-    task = made_task()
-    labels, features = labels_of(task), vectors_of(task)
-    strengths = np.ones((6, 1))
-    other = features.copy()
-    other[labels.test] += 100
-    one, two = (fit(of[labels.train], labels.targets[labels.train], strengths).weights for of in (features, other))
-    assert (one == two).all()
-
-
 def test_a_regression_is_shared_out_to_the_two_nearest_bins_and_judged_by_pearson():
     task = made_task(is_regression=True)
     labels, features = labels_of(task), vectors_of(task, strength=1.5)
@@ -143,24 +133,8 @@ def test_a_regression_is_shared_out_to_the_two_nearest_bins_and_judged_by_pearso
     found = score(probed.predicted, labels.gold[labels.test], True)
     assert found[0] == pytest.approx(pearsonr(probed.predicted[0], labels.gold[labels.test]).statistic)
     assert found[[0, 5]].min() > 0.8 > np.abs(found[1:5]).max() + 0.4
-
-
-def test_pearson_of_a_constant_prediction_is_not_a_number():
-    labels = labels_of(made_task(is_regression=True))
     gold = labels.gold[labels.test]
     assert np.isnan(score(np.full((1, len(gold)), gold.mean()), gold, True)).all()
-
-
-def test_probabilities_of_all_classes_sum_to_one():
-    for n_classes in (2, 5):
-        task = made_task(n_classes)
-        labels, features = labels_of(task), vectors_of(task)
-        fitted = fit(features[labels.train], labels.targets[labels.train], np.ones((6, 1)))
-        shares = fitted.log_probabilities(features[labels.test]).exp()
-        np.testing.assert_allclose(shares.sum(2).numpy(), 1)
-        np.testing.assert_array_equal(
-            predictions(fitted, features[labels.test], labels)[:, 0], shares[:, 0].argmax(1).numpy()
-        )
 
 
 def test_permuted_labels_keep_the_classes_of_each_part():

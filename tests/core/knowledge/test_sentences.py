@@ -88,7 +88,7 @@ def test_short_long_and_equal_sentences_are_not_used():
     assert [len(one.words) for one in usable([*of.values(), of[5]])] == [5, 28]
 
 
-def test_few_documents_are_split_by_sentence(monkeypatch):
+def test_few_documents_are_split_by_sentence():
     sentences = [flat(f"a b c d {number}", f"document {number // 2}") for number in range(60)]
     assert n_documents(usable(sentences)) == 30
     assert n_documents(usable(sentences[:58])) == 58

@@ -3,7 +3,7 @@ import pytest
 
 from attention_sieve.core.attention.settings import highest_head
 from attention_sieve.core.knowledge.reconstruction import percent_gain
-from attention_sieve.core.knowledge.summary import sorted_in_layers, task_similarity
+from attention_sieve.core.knowledge.summary import task_similarity
 
 PROBING = "linear_head_wise_results__bert-base-uncased_"
 BEST = {
@@ -56,8 +56,3 @@ def test_similarity_by_numpy_leaves_out_heads_without_a_score():
     there = np.arange(10) != 2
     np.testing.assert_allclose(task_similarity(scores), np.corrcoef(scores.reshape(3, -1)[:, there]))
     assert np.isnan(task_similarity(np.stack([scores[0], np.ones((2, 5))]))[0, 1])
-
-
-def test_orders_of_heads_by_hand():
-    scores = np.array([[1.0, 3.0, np.nan], [2.0, 0.0, 5.0]])
-    np.testing.assert_array_equal(sorted_in_layers(scores), [[3, 1, np.nan], [5, 2, 0]])

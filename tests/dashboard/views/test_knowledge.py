@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from probing_files import write_task
 from reading import button, command_of, said, sent
 
 from attention_sieve.core.checkpoints.folders import trials_folder
@@ -32,25 +33,14 @@ from attention_sieve.dashboard.views.knowledge.task_files import (
     own_tasks,
 )
 
-NOUNS = ("cat", "dog", "bird", "mat", "house", "birds")
 SIZES = {"tr": 60, "va": 24, "te": 36}
 OWN = {"tasks from": wording.OWN}
 
 
-def task(label):
-    """A task in SentEval's format: short sentences, labelled by their words."""
-    rng, made = np.random.default_rng(0), []
-    for mark, n_rows in SIZES.items():
-        for row in range(n_rows):
-            words = [str(rng.choice(NOUNS)) for _ in range(3 + row % 4)]
-            made.append(f"{mark}\t{label(words)}\tthe {' '.join(words)} {mark} {row}\n")
-    return "".join(made).encode()
-
-
 TASKS = {
-    "tense.txt": task(lambda words: words[0]),
-    "tree_depth.txt": task(lambda words: "deep" if len(words) > 4 else "flat"),
-    "values.txt": task(lambda words: str(sum(place * len(word) for place, word in enumerate(words)))),
+    "tense": lambda words: words[0],
+    "tree_depth": lambda words: "deep" if len(words) > 4 else "flat",
+    "values": lambda words: str(sum(place * len(word) for place, word in enumerate(words))),
 }
 
 
@@ -60,9 +50,11 @@ def bert(small):
 
 
 @pytest.fixture(scope="module")
-def given(store):
+def given(store, tmp_path_factory):
     """Three tasks that a reader gave."""
-    return {name: keep_task(name, content) for name, content in TASKS.items()}
+    folder = tmp_path_factory.mktemp("tasks")
+    for name, label in TASKS.items():
+        keep_task(f"{name}.txt", write_task(folder, name, label, SIZES).read_bytes())
 
 
 @pytest.fixture(scope="module")
@@ -72,11 +64,8 @@ def probed(given, bert):
     twins, folder = [replace(each, random_weights=0) for each in trials], Trials(trials_folder(), "cpu", "float32")
     run_table(trials, folder, ("heads", "controls", "together"), Reporter(None, 9))
     run_table(twins, folder, ("heads",), Reporter(None, 3))
-    return {result.report.task: result for result in map(read_result, trials_folder().glob("*")) if is_own(result)}
-
-
-def is_own(result):
-    return result.trial.random_weights is None
+    results = map(read_result, trials_folder().glob("*"))
+    return {result.report.task: result for result in results if result.trial.random_weights is None}
 
 
 @pytest.fixture
@@ -163,7 +152,7 @@ def test_roles_are_compared_over_the_corpus(opened):
     assert "know" in written(at)
 
 
-def test_the_table_of_gains_is_that_of_the_trials(opened, probed):
+def test_the_table_of_gains_is_that_of_the_trials_and_its_command_runs_them(opened, probed):
     at = opened(wording.TOGETHER)
     table = next(each.value for each in at.dataframe if "gain in percent" in each.value)
     assert table["task"].tolist() == ["tense", "tree_depth", "values"]
@@ -172,12 +161,8 @@ def test_the_table_of_gains_is_that_of_the_trials(opened, probed):
         gained = gain(result.together, result.report, result.n_heads_of_layer)
         assert row.together == result.together.estimate(result.n_heads_of_layer).value
         assert row[table.columns.get_loc("gain in percent") + 1] == gained.percent
-
-
-def test_the_command_runs_the_trials_of_all_results(opened, bert):
-    assert command_of(opened(wording.TOGETHER), "table of heads together") == [
-        ["trials", "--table=trials.jsonl", "--output=trials"]
-    ]
+    command = ["trials", "--table=trials.jsonl", "--output=trials"]
+    assert command_of(at, "table of heads together") == [command]
 
 
 def test_random_weights_come_before_the_checkpoint_and_can_be_left_out(opened):
@@ -189,14 +174,9 @@ def test_random_weights_come_before_the_checkpoint_and_can_be_left_out(opened):
     assert wording.NO_RANDOM in written(without)
 
 
-def test_a_checkpoint_that_cannot_be_found_is_said_and_the_others_stay(opened):
-    at = opened(**{WITH: "no/such"})
+def test_a_checkpoint_that_cannot_be_found_is_said_and_the_map_of_the_others_shows_the_chosen_heads(opened):
+    at = opened(**{WITH: "no/such", HEADS: "1-2"})
     assert any("no/such" in sentence for sentence in said(at))
-    assert sent(at, "above the majority class")
-
-
-def test_chosen_heads_are_those_of_every_page(opened):
-    at = opened(**{HEADS: "1-2"})
     assert at.session_state[HEADS] == [(1, 2)]
     assert sent(at, "above the majority class")["chosen"] == [[1, 2]]
 
@@ -233,26 +213,25 @@ def test_what_is_not_probed_yet_is_offered_and_begun(opened, begun):
     assert "--stages=heads" in command
 
 
-@pytest.mark.parametrize(
-    ("progress", "expected"),
-    [
-        (TrialsProgress(state="stopped", done=2, total=6), "was stopped after 2 of 6 steps"),
+def test_how_a_run_ended_is_said_as_it_is_where_it_was_about_what_is_on_screen(opened, begun, monkeypatch):
+    button(opened(**{"vectors at": "mean"}), "Probe: 3 tasks in 2 checkpoints").click().run()
+    runs._programs.clear()
+
+    def shown(progress, **link):
+        monkeypatch.setattr(runs, "look", lambda: progress)
+        at = opened(**link)
+        boxes = (*at.info, *at.error, *at.warning)
+        return " ".join(each.value.replace("\\", "").replace(WORD_JOINER, "") for each in boxes)
+
+    stopped = TrialsProgress(state="stopped", done=2, total=6)
+    for progress, expected in (
+        (stopped, "was stopped after 2 of 6 steps"),
         (TrialsProgress(state="left", done=1, total=6), "ended before it was done after 1 of 6 steps"),
         (TrialsProgress(state="failed", message="The disk is <b>full</b>."), "The disk is <b>full</b>."),
         (TrialsProgress(state="finished", failed=(Failed(trial="odd, *x*", why="too few"),)), "odd, *x*: too few"),
-    ],
-)
-def test_how_a_run_ended_is_said_as_it_is_where_it_was_about_what_is_on_screen(
-    progress, expected, opened, begun, monkeypatch
-):
-    button(opened(**{"vectors at": "mean"}), "Probe: 3 tasks in 2 checkpoints").click().run()
-    runs._programs.clear()
-    monkeypatch.setattr(runs, "look", lambda: progress)
-    for link, is_said in (({"vectors at": "mean"}, True), ({"vectors at": "last token"}, False), ({}, False)):
-        at = opened(**link)
-        boxes = (*at.info, *at.error, *at.warning)
-        sentences = [each.value.replace("\\", "").replace(WORD_JOINER, "") for each in boxes]
-        assert any(expected in sentence for sentence in sentences) == is_said
+    ):
+        assert expected in shown(progress, **{"vectors at": "mean"})
+    assert "was stopped" not in shown(stopped, **{"vectors at": "last token"}) + shown(stopped)
 
 
 def test_a_running_run_says_what_it_does():

@@ -89,9 +89,9 @@ def test_random_directions_are_drawn_evenly_where_vectors_are_white():
     mean, root = vectors.mean(axis=0), np.linalg.cholesky(np.linalg.inv(np.cov(vectors, rowvar=False, bias=True)))
     white = (vectors - mean) @ root
     concept = concept_eraser(white, targets)
-    drawn = [random_eraser(white, concept, np.eye(N_CHANNELS), np.random.default_rng(seed)) for seed in range(2000)]
+    drawn = [random_eraser(white, concept, np.eye(N_CHANNELS), np.random.default_rng(seed)) for seed in range(500)]
     removed = np.mean([each.removed for each in drawn], axis=0)
-    np.testing.assert_allclose(removed, np.eye(N_CHANNELS) / N_CHANNELS, atol=0.01)
+    np.testing.assert_allclose(removed, np.eye(N_CHANNELS) / N_CHANNELS, atol=0.02)
 
 
 def test_where_nothing_is_erased_nothing_random_is():

@@ -1,3 +1,4 @@
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -154,17 +155,17 @@ def test_erasing_random_labels_rarely_looks_like_use(planted):
     assert np.mean([each.accuracy for each in found]) == pytest.approx(0.5, abs=0.07)
 
 
-@pytest.mark.parametrize(("dtype", "metric", "least"), [
-    ("float32", "output", 5e-7), ("float32", "lm", 0.0009995), ("bfloat16", "output", 0.0078125**2 / 2),
-])  # fmt: skip
-def test_the_least_effect_is_a_thousandth_or_what_the_format_rounds(dtype, metric, least, loaded):
-    assert least_effect(loaded("bert", dtype), metric, LEAST_CHANGE) == pytest.approx(least)
+def test_the_least_effect_is_a_thousandth_or_what_the_format_rounds(loaded):
+    assert least_effect(loaded("bert"), "output", LEAST_CHANGE) == pytest.approx(5e-7)
+    assert least_effect(loaded("bert"), "lm", LEAST_CHANGE) == pytest.approx(0.0009995)
+    assert least_effect(loaded("bert", "bfloat16"), "output", LEAST_CHANGE) == pytest.approx(0.0078125**2 / 2)
 
 
 @pytest.mark.parametrize(("family", "metric"), [("bert", "output"), ("gpt2", "lm"), ("t5", "output")])
 @pytest.mark.parametrize("pooling", ["last", "mean"])
 def test_an_eraser_acts_on_the_head_as_a_hook_would(family, metric, pooling, loaded, tmp_path):
     checkpoint = with_loss(tmp_path) if metric == "lm" else loaded(family, "float64")
+    assert usual_metric(checkpoint) == metric
     settings = PassSettings(checkpoint.files.kinds[0])
     prepared, _ = prepare_all(checkpoint, texts()[:3], settings, "error")
     attention = checkpoint.attentions[settings.kind]
@@ -199,28 +200,22 @@ def read_channels(checkpoint, attention):
     return getattr(config, "d_kv", None) or config.hidden_size // attention.n_heads
 
 
-class hooked:
+@contextmanager
+def hooked(checkpoint, head, eraser, channel):
     """The same done by a hook on the output projection."""
+    layer, number = head
+    names = ("attention.output.dense", "attn.c_proj", "SelfAttention.o")
+    modules = [module for name, module in checkpoint.model.named_modules() if name.endswith(names)]
 
-    def __init__(self, checkpoint, head, eraser, channel):
-        layer, number = head
-        names = ("attention.output.dense", "attn.c_proj", "SelfAttention.o")
-        modules = [module for name, module in checkpoint.model.named_modules() if name.endswith(names)]
+    def change(_, inputs):
+        values = inputs[0].clone()
+        own = slice(number * channel, (number + 1) * channel)
+        values[..., own] = torch.from_numpy(eraser(values[..., own].numpy()))
+        return (values,)
 
-        def change(_, inputs):
-            (values,) = inputs
-            own = slice(number * channel, (number + 1) * channel)
-            values = values.clone()
-            values[..., own] = torch.from_numpy(eraser(values[..., own].numpy()))
-            return (values,)
-
-        self._hook = modules[layer].register_forward_pre_hook(change)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self._hook.remove()
+    hook = modules[layer].register_forward_pre_hook(change)
+    yield
+    hook.remove()
 
 
 def test_at_cls_only_its_own_vector_is_changed(loaded):
@@ -237,11 +232,6 @@ def test_at_cls_only_its_own_vector_is_changed(loaded):
     )
     assert (at_cls > 0).all()
     assert (at_cls < everywhere).all()
-
-
-def test_the_loss_is_that_of_a_language_model_where_there_is_one(loaded, tmp_path):
-    assert usual_metric(with_loss(tmp_path)) == "lm"
-    assert usual_metric(loaded("t5", "float64")) == "output"
 
 
 def test_what_cannot_be_erased_is_refused_in_a_sentence(loaded):
@@ -261,7 +251,7 @@ def test_what_cannot_be_erased_is_refused_in_a_sentence(loaded):
 def test_the_command_writes_a_row_for_each_head(folders, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path / "store"))
     data, output = tmp_path / "cats.csv", tmp_path / "erased.csv"
-    rows = [f"{text.segments[0]},{'cat' in text.segments[0]}" for text in texts()]
+    rows = [f"{text.segments[0]},{'cat' in text.segments[0]}" for text in texts()[:120]]
     data.write_text("text,label\n" + "\n".join(rows))
     options = [f"--checkpoint={folders('bert')}", f"--data={data}", f"--output={output}", "--random=3"]
     assert main(["erase", *options, "--heads=1-2,0-1", "--pooling=mean"]) == 0
@@ -276,8 +266,8 @@ def test_the_command_writes_a_row_for_each_head(folders, tmp_path, monkeypatch, 
         "With 3 random erasures no p-value can be below 0.25, so none of 2 tests can be significant at 0.05."
         in said.err
     )
-    assert main(["erase", *options, "--best=2"]) == 0
-    assert len(pd.read_csv(output, comment="#")) == 2
+    assert main(["erase", *options, "--best=1"]) == 0
+    assert len(pd.read_csv(output, comment="#")) == 1
     assert main(["erase", *options, "--heads=1-2,0-1", "--tests=1"]) == 2
     assert "--tests is 1, but this command makes 2 tests." in capsys.readouterr().err
     assert main(["erase", *options, "--best=0"]) == 2

@@ -1,7 +1,6 @@
 import gzip
 import json
 from collections import Counter
-from contextlib import suppress
 
 import pytest
 from hypothesis import given
@@ -13,7 +12,7 @@ from attention_sieve.core.knowledge.files.folders import ABOUT, read_tasks
 from attention_sieve.core.knowledge.files.labelled import TaskColumns, read_labelled_task
 from attention_sieve.core.knowledge.files.senteval import is_senteval, read_senteval, write_senteval
 from attention_sieve.core.knowledge.task import PARTS, Task, TaskExample
-from attention_sieve.core.texts.text import MAX_BYTES, Text
+from attention_sieve.core.texts.text import Text
 
 REAL = "tr\t10\tWho knew who would be there ?\nte\t9\tShe left .\nva\t10\tThis is my Eve Christmas .\n"
 
@@ -48,25 +47,11 @@ def test_many_different_numbers_are_a_regression_unless_told_otherwise():
     ("content", "message"),
     [
         ("", r"^The file has no rows\. Write a part \(tr, va or te\)"),
-        ("\n \n", r"^The file has no rows\."),
         (REAL + "tr\tx\n", r"^Line 4 has 2 cells and 3 are expected: a part, a label and a sentence"),
-        (REAL + "alone\n", r"^Line 4 has 1 cell and 3 "),
-        (REAL + "tr\tx\ta\tb\n", r"^Line 4 has 4 cells "),
         (REAL + "train\tx\ta\n", r'^Line 4: the part is "train"\. Write tr, va or te\.$'),
-        (REAL + "tr\t \ta\n", r"^Line 4: the label is empty\. Fill it in or remove the row\.$"),
-        (
-            REAL + "tr\t \ta\ntr\tx\ta\nva\t\tb\n",
-            r"^Lines 4, 6: the label is empty\. Fill them in or remove the rows\.$",
-        ),
         (REAL + "te\t\ta\n" * 7, r"^Lines 4, 5, 6, 7, 8 and 2 more: the label is empty"),
-        (REAL + f"tr\t{'x' * 101}\ta\n", r"^Line 4: the label has 101 characters and at most 100 "),
-        (REAL + "tr\ta\x07b\ta\n", r"^Line 4: the label has characters that cannot be shown\."),
         (REAL + "tr\ta\u202eb\ta\n", r"^Line 4: the label has characters that cannot be shown\."),
         (REAL + "tr\tx\t \n", r"^Line 4: the text is empty\."),
-        (REAL + "tr\tx\ta\0b\n", r"^Line 4 holds a NUL byte"),
-        (REAL.encode() + b"tr\tx\t\xff\n", r"^Line 4 is not UTF-8: byte 0xFF"),
-        (b"tr\tx\t" + b"a" * MAX_BYTES, r"^The file has 20,000,005 bytes and at most 20,000,000 are read\."),
-        (f"tr\tx\t{'a' * 500_001}\n", r"^Line 1: the text has 500,001 characters and at most 500,000 "),
     ],
 )
 def test_a_broken_file_is_named_with_its_line(content, message):
@@ -76,15 +61,9 @@ def test_a_broken_file_is_named_with_its_line(content, message):
 
 def test_too_many_rows_are_refused(monkeypatch):
     monkeypatch.setattr(module, "MAX_ROWS", 2)
-    with pytest.raises(TextError, match=r"^There are more than 2 rows\. Choose fewer\.$"):
-        read(REAL)
-
-
-@given(st.binary(max_size=60))
-def test_any_bytes_are_a_task_or_a_sentence(content):
-    is_senteval(content)
-    with suppress(TextError):
-        assert read(b"tr\tx\ta\n" + content).examples
+    for read_rows in (read, lambda content: read_labelled_task("x.csv", TABLE.encode())):
+        with pytest.raises(TextError, match=r"^There are more than 2 rows\. Choose fewer\.$"):
+            read_rows(REAL)
 
 
 SENTENCES = st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=9)
@@ -176,18 +155,10 @@ def test_rows_that_all_share_a_sentence_cannot_be_split():
             TABLE + "He sat.,past,dev2\n",
             r'^Line 5: the part is "dev2"\. Write train, validation, test, or tr, va or te',
         ),
-        (TABLE + "He sat.,,dev\n", r"^Line 5: the label is empty"),
-        (TABLE + "He sat.,,dev\nHe sits.,present,dev\nHe ran.,,test\n", r"^Lines 5, 7: the label is empty"),
         ("text,label\na,x\nb,\nc,\n", r"^Lines 3, 4: the label is empty"),
         ("sentence\nHe sat.\n", r'^The table has one column, "sentence", and texts and labels need a column each\.'),
-        ("He sat.\nHe ran.\n", r'^The table has one column, "He sat\.", and texts and labels'),
-        (TABLE + "He sat.,a\x1bb,dev\n", r"^Line 5: the label has characters that cannot be shown"),
-        (TABLE + ",past,dev\n", r"^Line 5: the text is empty"),
-        (TABLE + "He sat.,past\n", r"^Line 5 has 2 cells and the header 3"),
         ("text,label,part\n", r"^The table has a header but no rows"),
-        ("text,label\n", r"^The table has a header but no rows"),
         ("text,class\na,b\n", r'^There is no column "label"\. Pick from the header: 2 columns, "text", "class"'),
-        ("", r"^The file is empty"),
     ],
 )
 def test_a_broken_table_is_named_with_its_line(content, message):
@@ -202,13 +173,6 @@ def test_unknown_columns_and_double_meanings_are_said():
         read_labelled_task("x.csv", b"text,label\nb,c\n", TaskColumns(("label",)))
     with pytest.raises(TextError, match=r'^"x\.txt" is not a table'):
         read_labelled_task("x.txt", b"text,label\nb,c\n")
-
-
-def test_tables_of_too_many_rows_are_refused(monkeypatch):
-    monkeypatch.setattr(module, "MAX_ROWS", 2)
-    for content in (TABLE, TABLE.replace("Split", "other")):
-        with pytest.raises(TextError, match=r"^There are more than 2 rows"):
-            read_labelled_task("x.csv", content.encode())
 
 
 # Files and folders
@@ -244,23 +208,10 @@ def test_errors_name_the_file(tmp_path):
     (tmp_path / "a.txt").write_text("x\n")
     with pytest.raises(TextError, match=r"^a\.txt: Line 1 has 1 cell"):
         read_tasks(tmp_path)
-    (tmp_path / "a.txt").rename(tmp_path / "a.csv")
-    with pytest.raises(TextError, match=r'^a\.csv: The table has one column, "x"'):
-        read_tasks(tmp_path / "a.csv")
     (tmp_path / "a.csv").write_text("x,y\n")
     with pytest.raises(ColumnsNeeded, match=r"^a\.csv: The first line names no column") as error:
         read_tasks(tmp_path / "a.csv")
     assert error.value.columns == ("x", "y")
-
-
-@pytest.mark.parametrize("name", ["a.txt.gz", "a.csv.gz"])
-def test_broken_and_swelling_archives_are_refused(name, tmp_path):
-    (tmp_path / name).write_bytes(b"no archive")
-    with pytest.raises(TextError, match=rf"^{name}: The file cannot be unpacked"):
-        read_tasks(tmp_path)
-    (tmp_path / name).write_bytes(gzip.compress(b"a" * (MAX_BYTES + 100)))
-    with pytest.raises(TextError, match=rf"^{name}: The file has 20,000,001 bytes and at most 20,000,000 are read"):
-        read_tasks(tmp_path)
 
 
 def test_what_is_no_task_is_said(tmp_path):
@@ -268,12 +219,10 @@ def test_what_is_no_task_is_said(tmp_path):
         read_tasks(tmp_path)
     with pytest.raises(TextError, match=r"^x\.md cannot be read\. Choose a file that ends in \.txt"):
         read_tasks(tmp_path / "x.md")
-    with pytest.raises(TextError, match="cannot be read"):
-        read_tasks(tmp_path / "x.txt")
-
-
-def test_a_folder_of_very_many_files_is_refused(tmp_path):
-    for number in range(101):
+    (tmp_path / "a.csv.gz").write_bytes(b"no archive")
+    with pytest.raises(TextError, match=r"^a\.csv\.gz: The file cannot be unpacked"):
+        read_tasks(tmp_path)
+    for number in range(100):
         (tmp_path / f"{number}.txt").touch()
     with pytest.raises(TextError, match="holds 101 files and at most 100 are read"):
         read_tasks(tmp_path)

@@ -26,7 +26,7 @@ from attention_sieve.core.knowledge.trials.command import read_trials, stages_of
 from attention_sieve.core.knowledge.trials.progress import PROGRESS, Reporter, read_trials_progress, stop_trials
 from attention_sieve.core.knowledge.trials.result import STAGES, read_result
 from attention_sieve.core.knowledge.trials.run import DOING, Trials, run_table
-from attention_sieve.core.knowledge.trials.trial import Trial, name_of, trial_of, values_of
+from attention_sieve.core.knowledge.trials.trial import Trial, lines_of, name_of, row_path, task_sha256, trial_of
 
 
 @pytest.fixture(autouse=True)
@@ -64,7 +64,7 @@ def expect_equal(one, other):
             assert left == right
 
 
-def test_a_row_gives_back_what_was_found(trial, trials, rows):
+def test_a_row_that_any_program_reads_gives_back_what_was_found_without_computing_it_again(trial, trials, rows):
     result, was_kept = trials.run(trial)
     kept = read_result(only_file(rows))
     assert not was_kept
@@ -79,10 +79,6 @@ def test_a_row_gives_back_what_was_found(trial, trials, rows):
         expect_equal(one, other)
     np.testing.assert_allclose(kept.bits, result.bits)
     assert kept.together.n_heads.tolist() == [1, 2, 3, 4, 6]  # of two layers of three heads
-
-
-def test_a_row_is_a_table_that_any_program_reads(trial, trials, rows):
-    result, _ = trials.run(trial)
     (row,) = pd.read_parquet(only_file(rows)).to_dict("records")
     head = result.report.best_head
     assert row["task"] == "length"
@@ -90,17 +86,11 @@ def test_a_row_is_a_table_that_any_program_reads(trial, trials, rows):
     assert row["best_head_accuracy"] == result.report.accuracy[head]
     assert row["gain"] == gain(result.together, result.report, N_HEADS).percent
     assert len(row["place_accuracy"]) == N_LAYERS * N_HEADS + N_LAYERS
-
-
-def test_the_same_trial_is_not_computed_again(trial, trials, rows):
-    trials.run(trial)
     hook = register_module_forward_pre_hook(lambda module, _: pytest.fail(f"{type(module)} is computed"))
     try:
-        result, was_kept = Trials(rows).run(trial)
+        assert Trials(rows).run(trial)[1]
     finally:
         hook.remove()
-    assert was_kept
-    assert result.stages == STAGES
 
 
 def test_a_later_stage_is_added_to_the_row(trial, trials, rows, monkeypatch):
@@ -122,10 +112,12 @@ def test_a_renamed_file_is_the_same_trial(trial, trials, rows, tmp_path):
 
 
 @pytest.mark.parametrize("change", [{"pooling": "last"}, {"seed": 1}, {"random_weights": 0}])
-def test_other_settings_are_another_trial(trial, trials, rows, change):
-    trials.run(trial, ("heads",))
-    assert not trials.run(replace(trial, **change), ("heads",))[1]
-    assert len(list(rows.iterdir())) == 2
+def test_other_settings_are_another_trial(trial, rows, change):
+    paths = {
+        row_path(rows, each, each.files(), task_sha256(each.task()), "float32")
+        for each in (trial, replace(trial, **change))
+    }
+    assert len(paths) == 2
 
 
 def test_a_damaged_row_is_computed_anew(trial, trials, rows):
@@ -222,19 +214,10 @@ def test_the_progress_of_a_process_that_is_gone_is_left(tmp_path):
         stop_trials(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "spoilt", ["", "[]", "{}", '{"pid": 1, "created": 2, "failed": [3]}', '{"pid": 1e999}', "{" * 3000]
-)
-def test_spoilt_progress_is_none(tmp_path, spoilt):
-    (tmp_path / PROGRESS).write_text(spoilt)
-    assert read_trials_progress(tmp_path) is None
-
-
 def test_the_command_runs_a_table_and_says_what_the_commands_for_one_checkpoint_say(trial, tmp_path, rows, capsys):
     table = tmp_path / "trials.csv"
     table.write_text(f"checkpoint,data,pooling,seed\n{trial.checkpoint},{trial.data},mean,\n")
-    options = ["trials", "--table", str(table), "--output", str(rows), "--stages", "heads,together"]
-    assert main(options) == 0
+    assert main(["trials", "--table", str(table), "--output", str(rows), "--stages", "heads,together"]) == 0
     said = [line.removeprefix(f"{name_of(trial)}: ") for line in capsys.readouterr().out.splitlines()]
     alone = ["--checkpoint", trial.checkpoint, "--data", trial.data, "--pooling", "mean", "--device", "cpu"]
     for command in ("knowledge", "reconstruct"):
@@ -280,8 +263,9 @@ def test_ctrl_c_says_what_is_done_and_the_same_command_goes_on(trial, tmp_path, 
 
 def test_values_of_a_trial_are_a_trial_again(trial):
     given = replace(trial, random_weights=3, is_regression=False, text_columns="a,b")
-    assert trial_of({name: str(value) for name, value in values_of(given).items()}) == given
-    assert trial_of(values_of(given)) == given
+    (line,) = lines_of([given])
+    assert read_trials(".jsonl", line.encode()) == (given,)
+    assert trial_of({name: str(value) for name, value in json.loads(line).items()}) == given
 
 
 @pytest.mark.parametrize(
@@ -293,10 +277,6 @@ def test_values_of_a_trial_are_a_trial_again(trial):
         ("checkpoint,data,seed\na,b,-1\n", "seed is '-1'. Write a whole number"),
         ("checkpoint,data,is_regression\na,b,perhaps\n", "is_regression is 'perhaps'"),
         ("checkpoint,data,too_long\na,b,c\n", "There is no too_long 'c'. Choose from error, skip, truncate"),
-        ("checkpoint,data\na,b,c,d\n", "Line 2 has 4 cells and the header 2"),
-        ("checkpoint,data,seed\na,b\n", "Line 2 has 2 cells and the header 3"),
-        ("checkpoint,data,seed,seed\na,b,1,2\n", 'The header has 2 columns named "seed"'),
-        ('checkpoint,data\na,"b\nc,d\n', "The row that starts on line 2 opens a quote that is never closed"),
         ("", "The table has no trial"),
     ],
 )
@@ -311,11 +291,8 @@ def test_lines_that_are_no_objects_are_said(content, said):
         read_trials(".jsonl", content.encode())
 
 
-def test_equal_trials_are_run_once():
+def test_equal_trials_are_run_once_and_stages_in_their_order():
     assert len(read_trials(".csv", b"checkpoint,data\na,b\na,b\n")) == 1
-
-
-def test_stages_are_computed_in_their_order():
     assert stages_of("together, heads") == ("heads", "together")
 
 
