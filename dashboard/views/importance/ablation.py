@@ -19,7 +19,7 @@ from attention_sieve.dashboard.views.asking import find, policy
 from attention_sieve.dashboard.views.charts import chart, table
 from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences, with_sentences
 from attention_sieve.dashboard.views.importance import wording
-from attention_sieve.dashboard.views.importance.numbers import Importance
+from attention_sieve.dashboard.views.importance.material import Importance
 from attention_sieve.dashboard.views.layout import halves
 from attention_sieve.dashboard.views.maps import head_selection, show_head_map
 from attention_sieve.dashboard.views.pickers import toggle

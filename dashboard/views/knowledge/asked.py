@@ -1,23 +1,36 @@
-"""The settings of the page Knowledge: which tasks and checkpoints to probe, and how texts are read."""
+"""What the page Knowledge asks: which tasks and checkpoints to probe, how texts are read, and to start, stop or resume
+the run."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import pandas as pd
 import streamlit as st
 
 from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.knowledge.trials.progress import TrialsProgress
+from attention_sieve.core.knowledge.trials.result import TrialResult, TrialStage
 from attention_sieve.core.texts.text import MAX_BYTES
 from attention_sieve.dashboard import controls
 from attention_sieve.dashboard.offers.checkpoints import runs_here
 from attention_sieve.dashboard.plain import errors_shown, plain, show_error
+from attention_sieve.dashboard.progress import stop_button
 from attention_sieve.dashboard.public import NOT_HERE, is_public
 from attention_sieve.dashboard.views.asking import policy
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.knowledge import runs, wording
-from attention_sieve.dashboard.views.knowledge.numbers import SEED_OF_WEIGHTS, Settings, Subject, subject_of
+from attention_sieve.dashboard.views.knowledge.numbers import (
+    SEED_OF_WEIGHTS,
+    Settings,
+    Subject,
+    known_result,
+    subject_of,
+    trial_of,
+)
 from attention_sieve.dashboard.views.knowledge.task_files import (
     TableColumns,
     TaskFile,
+    before_others,
     forget,
     keep_columns,
     keep_task,
@@ -182,3 +195,70 @@ def subjects(visit: Visit) -> tuple[Subject, ...]:
             continue
         probed.append(subject_of(engine, engine.files.name))
     return tuple(probed)
+
+
+def run_panel(
+    visit: Visit,
+    subjects: Sequence[Subject],
+    tasks: Sequence[TaskFile],
+    settings: Settings,
+    stages: tuple[TrialStage, ...],
+) -> None:
+    if is_public():
+        st.caption(NOT_HERE)
+        return
+    progress = runs.look()
+    if progress is not None and progress.state == "running":
+        _watch_run(progress)
+        return
+    results = [[known_result(subject, task, settings, visit) for task in tasks] for subject in subjects]
+    n_known = sum(_is_done(result, stages) for row in results for result in row)
+    if n_known == len(subjects) * len(tasks):
+        return
+    unknown = [
+        trial_of(subject, task, settings, visit)
+        for subject, row in zip(subjects, results, strict=True)
+        for task, result in zip(tasks, row, strict=True)
+        if not _is_done(result, stages)
+    ]
+    if progress is not None and runs.was_about(unknown):
+        _show_outcome(progress)
+    has_begun = any(result is not None for row in results for result in row)
+    if has_begun:
+        st.caption(wording.known_already(n_known, len(subjects) * len(tasks)))
+    missing = [task for index, task in enumerate(tasks) if not all(_is_done(row[index], stages) for row in results)]
+    label = wording.probe_button(len(missing), len(subjects), has_begun)
+    missing.sort(key=before_others)  # the task that the page opens on comes first
+    if st.button(label, key="probe", icon=":material/play_arrow:", type="primary"):
+        trials = [trial_of(subject, task, settings, visit) for subject in subjects for task in missing]
+        with errors_shown():
+            runs.start(trials, stages, visit.choice.device, visit.engine.dtype)
+            st.rerun()
+
+
+def _is_done(result: TrialResult | None, stages: Sequence[TrialStage]) -> bool:
+    return result is not None and set(stages) <= set(result.stages)
+
+
+def _watch_run(initial: TrialsProgress) -> None:
+    @st.fragment(run_every=REFRESH_SECONDS)
+    def panel() -> None:
+        progress = runs.look()
+        if progress is None or progress.state != "running" or progress.done != initial.done:
+            st.rerun()
+            return
+        st.progress(progress.share, plain(wording.running(progress)))
+        stop_button("stop probing", runs.stop, wording.STOP_HELP, wording.STOPPING if runs.is_stopping() else "")
+
+    with st.container(border=True, key="probing run"):
+        panel()
+
+
+def _show_outcome(progress: TrialsProgress) -> None:
+    if progress.failed:
+        failed_trials = [(plain(failure.trial), plain(failure.why)) for failure in progress.failed]
+        st.warning(wording.failures(failed_trials), icon=":material/warning:")
+    elif progress.state == "failed":
+        st.error(plain(progress.message), icon=":material/error:")
+    elif progress.state in ("stopped", "left"):
+        st.info(wording.ended(progress), icon=":material/pause_circle:")

@@ -15,9 +15,8 @@ from attention_sieve.core.knowledge.trials.result import TrialResult
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.figure import interval
 from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
-from attention_sieve.dashboard.figures.knowledge.by_layer import scores_by_layer
-from attention_sieve.dashboard.figures.knowledge.localisation import localisation_curves
-from attention_sieve.dashboard.figures.knowledge.sorted_heads import sorted_heads
+from attention_sieve.dashboard.figures.knowledge.in_layers import scores_by_layer, sorted_heads
+from attention_sieve.dashboard.figures.knowledge.ranked import localisation_curves
 from attention_sieve.dashboard.figures.knowledge.words import number_format, score_name, written
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views.charts import chart, table

@@ -7,7 +7,7 @@ from attention_sieve.core.checkpoints.saved_runs import steps_of_one_run
 from attention_sieve.core.knowledge.trials.result import TrialResult
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
-from attention_sieve.dashboard.figures.knowledge.over_checkpoints import CheckpointScores, scores_of_checkpoints
+from attention_sieve.dashboard.figures.knowledge.estimates import CheckpointScores, scores_of_checkpoints
 from attention_sieve.dashboard.figures.knowledge.words import score_name
 from attention_sieve.dashboard.offers.checkpoints import runs_here
 from attention_sieve.dashboard.views.charts import chart

@@ -12,15 +12,13 @@ from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.knowledge import asked, runs, wording
+from attention_sieve.dashboard.views.knowledge.across_tasks import heads_together, tasks_side_by_side
 from attention_sieve.dashboard.views.knowledge.by_role import roles_that_know
 from attention_sieve.dashboard.views.knowledge.each_head import each_head, headline, layers
 from attention_sieve.dashboard.views.knowledge.erased import is_it_used
 from attention_sieve.dashboard.views.knowledge.numbers import Probing, Settings, Subject, above_majority, known_result
 from attention_sieve.dashboard.views.knowledge.over_checkpoints import checkpoints
-from attention_sieve.dashboard.views.knowledge.panel import run_panel
-from attention_sieve.dashboard.views.knowledge.side_by_side import tasks_side_by_side
 from attention_sieve.dashboard.views.knowledge.task_files import TaskFile, before_others
-from attention_sieve.dashboard.views.knowledge.together import heads_together
 from attention_sieve.dashboard.views.pickers import from_list, one_of
 
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS, paper_title=wording.PAPER_TITLE)
@@ -47,7 +45,7 @@ def _knowledge() -> None:
         by_name = {file.name: file for file in task_files}
         task = from_list(wording.TASK, by_name, key="sample task" if sample else "own task", start=first.name)
     chosen_tasks, subjects, stages = _what_is_probed(visit, task_files, task, sample, settings)
-    run_panel(visit, subjects, chosen_tasks, settings, stages)
+    asked.run_panel(visit, subjects, chosen_tasks, settings, stages)
     _results(visit, task_files, task, subjects, settings)
 
 

@@ -6,12 +6,14 @@ from drawn import Drawn
 from attention_sieve.core.knowledge.reconstruction import Reconstruction
 from attention_sieve.core.knowledge.report import Estimate
 from attention_sieve.dashboard.figures.head_scatter import ScatterTexts, head_scatter
-from attention_sieve.dashboard.figures.knowledge.by_layer import scores_by_layer
-from attention_sieve.dashboard.figures.knowledge.gains import TaskGain, gain_dots
-from attention_sieve.dashboard.figures.knowledge.localisation import localisation_curves
-from attention_sieve.dashboard.figures.knowledge.number_of_heads import effect_of_number
-from attention_sieve.dashboard.figures.knowledge.over_checkpoints import CheckpointScores, scores_of_checkpoints
-from attention_sieve.dashboard.figures.knowledge.sorted_heads import sorted_heads
+from attention_sieve.dashboard.figures.knowledge.estimates import (
+    CheckpointScores,
+    TaskGain,
+    gain_dots,
+    scores_of_checkpoints,
+)
+from attention_sieve.dashboard.figures.knowledge.in_layers import scores_by_layer, sorted_heads
+from attention_sieve.dashboard.figures.knowledge.ranked import effect_of_number, localisation_curves
 from attention_sieve.dashboard.figures.knowledge.task_similarity import similarity_of_tasks
 from attention_sieve.dashboard.figures.knowledge.words import ACCURACY, CORRELATION, Scores
 

@@ -1,4 +1,4 @@
-"""Scores of heads by layer: a violin per layer and checkpoint, a dot per head, and the output of the layer."""
+"""Scores of the heads of each layer: a violin per layer and checkpoint with a dot per head, and the heads sorted."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -9,7 +9,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from attention_sieve.core.attention.settings import Head
-from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, STAR
+from attention_sieve.dashboard.figures.appearance import AMOUNT, HEAD_COLORS, LESS, STAR
 from attention_sieve.dashboard.figures.axes import Ends, places_axis, series_channel
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, drawable, of_kind, template
 from attention_sieve.dashboard.figures.heads import head_choice, head_rows
@@ -26,6 +26,14 @@ FULL: Final = 0.2
 """Opacity of the violins of the first checkpoint; of others only the outline is drawn."""
 POINTS: Final = 41
 """Number of points of the outline of a violin."""
+ROW: Final = 40
+"""Height of a layer in pixels."""
+LEAST_HEIGHT: Final = 220
+MOST_HEIGHT: Final = 600
+NAMED: Final = 16
+"""Maximum number of heads per layer for which a cell has room for the name of its head."""
+STRONGEST: Final = 0.8
+"""Opacity of the largest number; text on it is still legible."""
 
 
 def scores_by_layer(
@@ -60,14 +68,14 @@ def scores_by_layer(
     ]
     data = pd.concat([*violins, dots, rings, layers, floors], ignore_index=True)
     labels = tuple(drawable(checkpoint_scores.label, NAME) for checkpoint_scores in scores)
-    spec = _spec(
+    spec = _violins_spec(
         max(len(checkpoint_scores.heads) for checkpoint_scores in scores),
         labels,
         name,
         score_ends([*data["value"]]),
         not np.isnan(floor),
     )
-    return Figure(spec, data, _description(scores, outputs, name))
+    return Figure(spec, data, _violins_description(scores, outputs, name))
 
 
 def _violins(heads: Float[np.ndarray, "layer head"]) -> list[pd.DataFrame]:
@@ -87,7 +95,7 @@ def _violins(heads: Float[np.ndarray, "layer head"]) -> list[pd.DataFrame]:
     return outlines
 
 
-def _description(scores: Sequence[Scores], outputs: Float[np.ndarray, " layer"], name: str) -> str:
+def _violins_description(scores: Sequence[Scores], outputs: Float[np.ndarray, " layer"], name: str) -> str:
     layer_parts = [
         f"layer {layer}: heads up to {written(float(np.nanmax(row)), name)}, its output {written(float(output), name)}"
         for layer, (row, output) in enumerate(zip(scores[0].heads, outputs))
@@ -105,7 +113,7 @@ def _description(scores: Sequence[Scores], outputs: Float[np.ndarray, " layer"],
 
 
 @lru_cache(maxsize=32)
-def _spec(n_layers: int, labels: tuple[str, ...], name: str, ends: Ends, has_floor: bool) -> Spec:
+def _violins_spec(n_layers: int, labels: tuple[str, ...], name: str, ends: Ends, has_floor: bool) -> Spec:
     x, y = places_axis("at", n_layers, 0.5), score_axis("value", name, ends)
     violin = of_kind("violin").mark_area(
         orient="horizontal", strokeOpacity=0.9, strokeWidth=1.2, aria=False, tooltip=False
@@ -141,4 +149,70 @@ def _spec(n_layers: int, labels: tuple[str, ...], name: str, ends: Ends, has_flo
         title="Where in the model it can be read",
         reading=("dot: a head; star: the output of the layer", "dashed: always the most frequent class"),
         height=HEIGHT,
+    )
+
+
+def sorted_heads(values: Float[np.ndarray, "layer head"], name: str, chosen: Sequence[Head] = ()) -> Figure:
+    """A cell per head, the best of each layer on the left; a click chooses its head.
+
+    Args:
+        values: of each head; NaN for one that was removed.
+
+    Source: Jo and Myaeng 2020, their sorted heat maps.
+    """
+    rows = head_rows(*values.shape).assign(kind="cell", value=values.ravel())
+    rows["place"] = rows.groupby("layer")["value"].rank(method="first", ascending=False) - 1
+    rows = rows.dropna(subset="value")
+    rows["left"], rows["right"] = rows["place"] - 0.48, rows["place"] + 0.48
+    rows["top"], rows["bottom"] = rows["layer"] - 0.46, rows["layer"] + 0.46
+    rings = rows[[head in chosen for head in zip(rows["layer"], rows["head"])]].assign(kind="chosen")
+    most = float(rows["value"].abs().max()) if len(rows) else 0.0
+    spec = _sorted_spec(values.shape, name, most or 1.0)
+    return Figure(spec, pd.concat([rows, rings], ignore_index=True), _sorted_description(values, name))
+
+
+def _sorted_description(values: Float[np.ndarray, "layer head"], name: str) -> str:
+    parts = [
+        f"layer {layer}: {np.nanmax(row):.2f} to {np.nanmin(row):.2f}"
+        for layer, row in enumerate(values)
+        if not np.isnan(row).all()
+    ]
+    return f"Heads of each layer sorted by {name}, from the best to the worst; {'; '.join(parts)}."
+
+
+@lru_cache(maxsize=32)
+def _sorted_spec(shape: tuple[int, int], name: str, most: float) -> Spec:
+    n_layers, n_heads = shape
+    across = alt.Scale(domain=[-0.5, n_heads - 0.5], nice=False, zero=False)
+    down = alt.Scale(domain=[n_layers - 0.5, -0.5], nice=False, zero=False)
+    x_axis = alt.Axis(values=[0, n_heads - 1], labelExpr="datum.value == 0 ? 'best' : 'worst'", grid=False, ticks=False)
+    y_axis = alt.Axis(values=list(range(n_layers)), format="d", labelOverlap="greedy", grid=False, ticks=False)
+
+    def x(field: str) -> alt.X:
+        return alt.X(field, type="quantitative", scale=across, title="heads of the layer, sorted", axis=x_axis)
+
+    def y(field: str) -> alt.Y:
+        return alt.Y(field, type="quantitative", scale=down, title="layer", axis=y_axis)
+
+    tooltip = [alt.Tooltip("name:N", title="head"), alt.Tooltip("value:Q", title=name, format="+.3f")]
+    sign = alt.when("datum.value < 0").then(alt.value(LESS)).otherwise(alt.value(AMOUNT))
+    strength = alt.FillOpacity("strength:Q", scale=alt.Scale(domain=[0, most], range=[0, STRONGEST]), legend=None)
+    area = {"x": x("left"), "x2": alt.X2("right"), "y": y("top"), "y2": alt.Y2("bottom")}
+    cells = of_kind("cell").transform_calculate(strength="abs(datum.value)")
+    cells = cells.mark_rect(cursor="pointer", stroke=INK, strokeOpacity=0.25, strokeWidth=1)
+    ring = of_kind("chosen").mark_rect(fillOpacity=0, stroke=INK, strokeWidth=2.5, tooltip=False, aria=False)
+    layers = [
+        cells.encode(
+            **area, fill=sign, fillOpacity=strength, tooltip=tooltip, description=alt.Description("name:N")
+        ).add_params(head_choice()),
+        ring.encode(**area),
+    ]
+    if n_heads <= NAMED:
+        text = of_kind("cell").transform_calculate(label="'H' + datum.head").mark_text(color=INK, fontSize=10)
+        layers.append(text.encode(x=x("place"), y=y("layer"), text=alt.Text("label:N")))
+    return template(
+        alt.layer(*layers),
+        title="Heads sorted in each layer",
+        reading=(f"stronger colour: more {name}",),
+        height=min(max(ROW * n_layers, LEAST_HEIGHT), MOST_HEIGHT),
     )

@@ -1,0 +1,183 @@
+"""Heads in the order of their scores, alone and together: steep or flat, and how many it takes."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final, Literal
+
+import numpy as np
+import pandas as pd
+
+from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.knowledge.reconstruction import Reconstruction
+from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
+from attention_sieve.dashboard.figures.axes import Ends, series_channel
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, drawable, of_kind, template
+from attention_sieve.dashboard.figures.knowledge.words import (
+    NAME,
+    Scores,
+    rank_axis,
+    score_axis,
+    score_ends,
+    score_tooltips,
+    written,
+)
+
+HEIGHT: Final = 300
+DASHES: Final = ([1, 0], [6, 3], [2, 2])
+
+
+def localisation_curves(scores: Sequence[Scores], floor: float, floor_name: str, name: str) -> Figure:
+    """A line for each checkpoint through the scores of its heads, the best first.
+
+    Args:
+        floor: a baseline, drawn across; NaN for none.
+
+    Source: Jo and Myaeng 2020, their figure of scores in descending order.
+    """
+    lines = [_line(number, checkpoint_scores) for number, checkpoint_scores in enumerate(scores)]
+    floors = [{"kind": "floor", "value": floor, "label": f"{floor_name}: {written(floor, name)}"}]
+    data = pd.concat([*lines, pd.DataFrame([] if np.isnan(floor) else floors)], ignore_index=True)
+    ends = score_ends([*data["value"], floor])
+    most = max(len(line) for line in lines)
+    spec = _curves_spec(
+        tuple(drawable(checkpoint_scores.label, NAME) for checkpoint_scores in scores),
+        most,
+        name,
+        ends,
+        not np.isnan(floor),
+    )
+    parts = []
+    for line, checkpoint_scores in zip(lines, scores):
+        best, middle = line["value"].iloc[0], line["value"].median()
+        parts.append(
+            f"{checkpoint_scores.label}: {counted(len(line), 'head')}, the best {written(best, name)}, the median "
+            f"{written(middle, name)}"
+        )
+    return Figure(spec, data, f"{name[:1].upper()}{name[1:]} of heads in descending order. {'; '.join(parts)}.")
+
+
+def _line(number: int, scores: Scores) -> pd.DataFrame:
+    layer, head = np.indices(scores.heads.shape).reshape(2, -1)
+    values = scores.heads.ravel()
+    order = np.argsort(-values, kind="stable")
+    order = order[~np.isnan(values[order])]
+    return pd.DataFrame(
+        {
+            "kind": "head",
+            "series": number,
+            "checkpoint": drawable(scores.label),
+            "rank": np.arange(1, len(order) + 1),
+            "value": values[order],
+            "name": [head_name(int(layer[index]), int(head[index])) for index in order],
+        }
+    )
+
+
+@lru_cache(maxsize=32)
+def _curves_spec(labels: tuple[str, ...], most: int, name: str, ends: Ends, has_floor: bool) -> Spec:
+    x = rank_axis("rank:Q", "heads of a checkpoint, the best first", most)
+    y, color = score_axis("value", name, ends), series_channel(alt.Color, labels, HEAD_COLORS)
+    tooltip = [
+        alt.Tooltip("name:N", title="head"),
+        alt.Tooltip("checkpoint:N", title="checkpoint"),
+        alt.Tooltip("rank:Q", title="place", format="d"),
+        alt.Tooltip("value:Q", title=name, format=".3f"),
+    ]
+    heads, floor = of_kind("head"), of_kind("floor")
+    line = heads.mark_line(strokeWidth=2, aria=False)
+    floors = [
+        floor.mark_rule(color=INK, strokeDash=[6, 4], strokeOpacity=0.7).encode(y=y),
+        floor.mark_text(color=INK, align="left", baseline="bottom", dx=4, dy=-3).encode(
+            x=alt.XValue(0), y=y, text=alt.Text("label:N")
+        ),
+    ]
+    return template(
+        alt.layer(
+            *(floors if has_floor else []),
+            line.encode(x=x, y=y, color=color, strokeDash=series_channel(alt.StrokeDash, labels, DASHES)),
+            heads.mark_point(filled=True, size=26, opacity=1).encode(x=x, y=y, color=color, tooltip=tooltip),
+        ),
+        title="Is the task known to few heads, or to many?",
+        reading=("steep: few heads predict it; flat: many do",),
+        height=HEIGHT,
+    )
+
+
+def effect_of_number(reconstruction: Reconstruction, best_layer: float, name: str) -> Figure:
+    """The score of the best n heads together, with a band, and that of the best layer across.
+
+    Args:
+        best_layer: score of the output of the best layer.
+
+    Source: Jo and Myaeng 2020, their figure of the effect of n.
+    """
+    added = [head_name(*reconstruction.heads[int(count) - 1]) for count in reconstruction.n_heads]
+    line = pd.DataFrame(
+        {
+            "kind": "step",
+            "n": reconstruction.n_heads,
+            "value": reconstruction.accuracy,
+            "low": reconstruction.low,
+            "high": reconstruction.high,
+            "last": added,
+        }
+    )
+    enough = reconstruction.estimate(reconstruction.enough)
+    marks = [
+        {"kind": "layer", "value": best_layer, "label": f"best layer: {written(best_layer, name)}"},
+        {
+            "kind": "enough",
+            "n": reconstruction.enough,
+            "value": enough.value,
+            "label": "1 is enough" if reconstruction.enough == 1 else f"{reconstruction.enough} are enough",
+        },
+    ]
+    data = pd.concat([line, pd.DataFrame(marks)], ignore_index=True)
+    ends = score_ends([*line[["value", "low", "high"]].stack(), best_layer])
+    ends_above = bool(reconstruction.accuracy[-1] >= best_layer)
+    spec = _number_spec(int(reconstruction.n_heads.max()), name, ends, ends_above)
+    return Figure(spec, data, _number_description(reconstruction, best_layer, name))
+
+
+def _number_description(reconstruction: Reconstruction, best_layer: float, name: str) -> str:
+    first, last = reconstruction.accuracy[0], reconstruction.accuracy[-1]
+    enough = reconstruction.estimate(reconstruction.enough).value
+    return (
+        f"{name[:1].upper()}{name[1:]} with the best heads together: {written(first, name)} with one head, "
+        f"{written(enough, name)} with {reconstruction.enough}, which is enough by the "
+        f"validation part, {written(last, name)} with all {reconstruction.n_heads[-1]}. "
+        f"Best layer: {written(best_layer, name)}."
+    )
+
+
+@lru_cache(maxsize=32)
+def _number_spec(most: int, name: str, ends: Ends, ends_above: bool) -> Spec:
+    x = rank_axis("n:Q", "heads together, the best first", most)
+    step, layer, enough = of_kind("step"), of_kind("layer"), of_kind("enough")
+    tooltip = [
+        alt.Tooltip("n:Q", title="heads", format="d"),
+        alt.Tooltip("last:N", title="the last one"),
+        *score_tooltips(name),
+    ]
+    y = score_axis("value", name, ends)
+    side: Literal["top", "bottom"] = "top" if ends_above else "bottom"  # the line of heads is on the other side
+    return template(
+        alt.layer(
+            step.mark_area(color=HEAD_COLORS[0], opacity=0.2, aria=False, tooltip=False).encode(
+                x=x, y=score_axis("low", name, ends), y2=alt.Y2("high")
+            ),
+            layer.mark_rule(color=INK, strokeDash=[6, 4], strokeOpacity=0.7).encode(y=y),
+            layer.mark_text(color=INK, align="right", baseline=side, dx=-4, dy=3 if ends_above else -3).encode(
+                x=alt.XValue("width"), y=y, text=alt.Text("label:N")
+            ),
+            step.mark_line(color=HEAD_COLORS[0], strokeWidth=2, aria=False).encode(x=x, y=y),
+            step.mark_point(color=HEAD_COLORS[0], filled=True, size=26, opacity=1).encode(x=x, y=y, tooltip=tooltip),
+            enough.mark_point(color=INK, filled=False, size=170, strokeWidth=2).encode(x=x, y=y),
+            enough.mark_text(color=INK, align="left", baseline="top", dx=6, dy=10).encode(
+                x=x, y=y, text=alt.Text("label:N")
+            ),
+        ),
+        title="How many heads it takes",
+        reading=("band: 95% interval", "ring: enough heads, by the validation part"),
+        height=HEIGHT,
+    )
