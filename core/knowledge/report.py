@@ -172,7 +172,11 @@ def task_report(task: Task, vectors: Vectors, *, alpha: float = ALPHA) -> TaskRe
     gold = labels.gold[labels.test]
     accuracy = score(predicted, gold, task.is_regression)
     low, high = interval(accuracy, len(gold), alpha, task.is_regression)
-    baseline_results = baselines(task, labels)
+    found_baselines = baselines(task, labels)
+    p_values = np.full((len(found_baselines), len(predicted)), np.nan)
+    if not task.is_regression:
+        p_values[:] = [beats_by_chance(predicted == gold, baseline.predicted == gold) for baseline in found_baselines]
+        p_values[:, np.isnan(accuracy)] = np.nan
     return TaskReport(
         task=task.name,
         is_regression=task.is_regression,
@@ -188,8 +192,8 @@ def task_report(task: Task, vectors: Vectors, *, alpha: float = ALPHA) -> TaskRe
         high=high,
         predicted=predicted,
         gold=gold,
-        baselines=baseline_results,
-        p_values=_p_values(predicted, gold, [baseline.predicted for baseline in baseline_results], task.is_regression),
+        baselines=found_baselines,
+        p_values=p_values,
         n_unsolved=n_unsolved,
     )
 
@@ -299,17 +303,3 @@ def _probed(
         strength_and_validation[:, rows], predicted[rows] = (probed.strength, probed.validation), probed.predicted
         n_unsolved += probed.n_unsolved
     return strength_and_validation, predicted, n_unsolved
-
-
-def _p_values(
-    predicted: Float[np.ndarray, "place test"],
-    gold: Float[np.ndarray, " test"],
-    baselines: Sequence[Float[np.ndarray, " test"]],
-    is_regression: bool,
-) -> Float[np.ndarray, "baseline place"]:
-    if is_regression:
-        return np.full((len(baselines), len(predicted)), np.nan)
-    absent = np.isnan(predicted).any(axis=1)
-    return np.stack(
-        [np.where(absent, np.nan, beats_by_chance(predicted == gold, baseline == gold)) for baseline in baselines]
-    )

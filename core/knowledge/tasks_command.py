@@ -14,7 +14,7 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.finetuning.data import unpacked
 from attention_sieve.core.finetuning.movie_reviews import REQUIREMENT, movie_snippets
 from attention_sieve.core.knowledge.files.folders import ABOUT
-from attention_sieve.core.knowledge.files.senteval import write_senteval
+from attention_sieve.core.knowledge.files.labelled import write_senteval
 from attention_sieve.core.knowledge.from_trees.make import MOST_ROWS, MadeTask, make_tasks
 from attention_sieve.core.knowledge.from_trees.sentences import ParsedSentence, conllu_sentences, parsed_sentences
 from attention_sieve.core.knowledge.task import PARTS, Task, check_task

@@ -40,7 +40,7 @@ from attention_sieve.core.finetuning.data import column_names, read_training_dat
 from attention_sieve.core.finetuning.journal import RECORD, read_record
 from attention_sieve.core.importance.gates.settings import HISTORY, read_history
 from attention_sieve.core.knowledge.files.folders import read_tasks
-from attention_sieve.core.knowledge.files.senteval import read_senteval
+from attention_sieve.core.knowledge.files.labelled import read_senteval
 from attention_sieve.core.knowledge.trials.command import read_trials
 from attention_sieve.core.knowledge.trials.progress import PROGRESS as TRIALS
 from attention_sieve.core.knowledge.trials.progress import read_trials_progress

@@ -10,8 +10,13 @@ from attention_sieve.core.commands import read_bytes
 from attention_sieve.core.errors import TextError, shortened
 from attention_sieve.core.finetuning.data import unpacked
 from attention_sieve.core.json_values import as_list, value_at
-from attention_sieve.core.knowledge.files.labelled import USUAL_COLUMNS, TaskColumns, read_labelled_task
-from attention_sieve.core.knowledge.files.senteval import is_senteval, read_senteval
+from attention_sieve.core.knowledge.files.labelled import (
+    USUAL_COLUMNS,
+    TaskColumns,
+    is_senteval,
+    read_labelled_task,
+    read_senteval,
+)
 from attention_sieve.core.knowledge.task import Task
 from attention_sieve.core.texts.json_files import parsed_json
 from attention_sieve.core.texts.text import decoded

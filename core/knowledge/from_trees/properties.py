@@ -113,10 +113,7 @@ def tree_depth(sentences: Sequence[ParsedSentence], rng: Random) -> list[Candida
     so that depth and length are not correlated; a dependency tree is shallower, and here depth is correlated with
     length, which `tree_depth_matched` rules out.
     """
-    depths = [_depth(sentence) for sentence in sentences]
-    counts = Counter(depths)
-    classes = most_classes({run: len(run) * min(counts[int(depth)] for depth in run) for run in _runs(depths)})
-    return _of_depths(sentences, depths, classes, matched=False)
+    return _by_depth(sentences, [""] * len(sentences))
 
 
 def tree_depth_matched(sentences: Sequence[ParsedSentence], rng: Random) -> list[Candidate]:
@@ -125,14 +122,23 @@ def tree_depth_matched(sentences: Sequence[ParsedSentence], rng: Random) -> list
     Source: Conneau et al. 2018, TreeDepth, who remove the correlation between depth and length; here each length has
     the same number of sentences of every depth, so that length carries no information about depth at all.
     """
+    return _by_depth(sentences, [str(len(sentence.words)) for sentence in sentences])
+
+
+def _by_depth(sentences: Sequence[ParsedSentence], strata: Sequence[str]) -> list[Candidate]:
+    """Sentences by their depth, of the run of depths that gives enough rows; `strata` are as those of candidates."""
     depths = [_depth(sentence) for sentence in sentences]
-    counts = Counter((depth, len(sentence.words)) for depth, sentence in zip(depths, sentences))
-    lengths = {len(sentence.words) for sentence in sentences}
+    counts = Counter(zip(depths, strata))
     choices = {
-        run: len(run) * sum(min(counts[int(depth), n_words] for depth in run) for n_words in lengths)
+        run: len(run) * sum(min(counts[int(depth), stratum] for depth in run) for stratum in set(strata))
         for run in _runs(depths)
     }
-    return _of_depths(sentences, depths, most_classes(choices), matched=True)
+    classes = most_classes(choices)
+    return [
+        Candidate(sentence.words, str(depth), sentence.document, stratum)
+        for sentence, depth, stratum in zip(sentences, depths, strata)
+        if str(depth) in classes
+    ]
 
 
 def _depth(sentence: ParsedSentence) -> int:
@@ -150,16 +156,6 @@ def _runs(depths: Sequence[int]) -> list[tuple[str, ...]]:
     """All runs of two or more consecutive depths."""
     depth_range = range(min(depths, default=0), max(depths, default=0) + 1)
     return [tuple(map(str, depth_range[first:end])) for end in range(len(depth_range) + 1) for first in range(end - 1)]
-
-
-def _of_depths(
-    sentences: Sequence[ParsedSentence], depths: Sequence[int], classes: Sequence[str], *, matched: bool
-) -> list[Candidate]:
-    return [
-        Candidate(sentence.words, str(depth), sentence.document, str(len(sentence.words)) if matched else "")
-        for sentence, depth in zip(sentences, depths)
-        if str(depth) in classes
-    ]
 
 
 def top_relations(sentences: Sequence[ParsedSentence], rng: Random) -> list[Candidate]:

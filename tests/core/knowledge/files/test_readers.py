@@ -7,10 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attention_sieve.core.errors import AnalysisError, ColumnsNeeded, TextError
-from attention_sieve.core.knowledge.files import senteval as module
+from attention_sieve.core.knowledge.files import labelled as module
 from attention_sieve.core.knowledge.files.folders import ABOUT, read_tasks
-from attention_sieve.core.knowledge.files.labelled import TaskColumns, read_labelled_task
-from attention_sieve.core.knowledge.files.senteval import is_senteval, read_senteval, write_senteval
+from attention_sieve.core.knowledge.files.labelled import (
+    TaskColumns,
+    is_senteval,
+    read_labelled_task,
+    read_senteval,
+    write_senteval,
+)
 from attention_sieve.core.knowledge.task import PARTS, Task, TaskExample
 from attention_sieve.core.texts.text import Text
 
@@ -74,8 +79,8 @@ def test_what_is_written_is_read_again(rows):
     examples = sorted(
         (TaskExample(Text((text,)), label, part) for text, label, part in rows), key=lambda one: PARTS.index(one.part)
     )
-    task = Task("x", tuple(examples), False, "by hand")
-    assert read_senteval("x", write_senteval(task).encode(), is_regression=False, source="by hand") == task
+    task = Task("x", tuple(examples), False, "a file in SentEval's format, x")
+    assert read_senteval("x", write_senteval(task).encode(), is_regression=False) == task
 
 
 def test_pairs_have_no_place_in_the_format():
