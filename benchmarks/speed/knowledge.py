@@ -22,7 +22,7 @@ from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.knowledge.files.folders import read_tasks
 from attention_sieve.core.knowledge.labels import STRENGTHS, labels_of
 from attention_sieve.core.knowledge.report import texts_of
-from attention_sieve.core.knowledge.vectors import Vectors, stacked
+from attention_sieve.core.knowledge.vectors import Vectors
 from attention_sieve.core.passes.texts import PassText, prepare_all
 from attention_sieve.core.texts.text import Text
 
@@ -76,7 +76,9 @@ def passed(checkpoint: Checkpoint, texts: list[PassText]) -> Vectors:
     from benchmarks.shared import material
 
     batches = text_vectors(checkpoint, texts, material.SETTINGS, "cls")
-    return stacked({place: found for batch in batches for place, found in batch})
+    found = dict(pair for batch in batches for pair in batch)
+    heads, layers = (np.stack([getattr(found[place], name) for place in sorted(found)]) for name in ("heads", "layers"))
+    return Vectors(heads=heads, layers=layers)
 
 
 def report_pass(checkpoint: Checkpoint, texts: list[PassText]) -> None:

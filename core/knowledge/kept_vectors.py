@@ -5,9 +5,8 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -22,7 +21,6 @@ from attention_sieve.core.json_values import parse_json
 from attention_sieve.core.knowledge.report import texts_of
 from attention_sieve.core.knowledge.task import Task
 from attention_sieve.core.knowledge.vectors import Pooling, TextVectors, Vectors
-from attention_sieve.core.passes.question import Arrays, Question, answer, text_alone, text_itself
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.texts.text import Text, texts_sha256
 
@@ -169,35 +167,6 @@ def _make_room(folder: Path, most_bytes: int, key: str) -> None:
         total -= state.st_size
 
 
-@cache
-def vectors_question(pooling: Pooling) -> Question[Text, TextVectors]:
-    """Question: the vectors of each text that probes read."""
-
-    def compute(
-        checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
-    ) -> Iterator[list[tuple[int, TextVectors]]]:
-        from attention_sieve.core.knowledge.observer import text_vectors
-
-        return text_vectors(checkpoint, prepared, settings, pooling)
-
-    return Question(
-        name=f"vectors of heads and layers, {pooling}",
-        text_of=text_itself,
-        depends_on=text_alone,
-        compute=compute,
-        pack=_pack,
-        unpack=_unpack,
-    )
-
-
-def _pack(result: TextVectors) -> Arrays:
-    return {"heads": result.heads.astype(np.float32), "layers": result.layers.astype(np.float32)}
-
-
-def _unpack(arrays: Arrays) -> TextVectors:
-    return TextVectors(heads=arrays["heads"], layers=arrays["layers"])
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TaskReading:
     """A task as a checkpoint reads it."""
@@ -234,14 +203,13 @@ def read_task(
     texts, n_examples = texts_of(task), len(task.examples)
     left_out = {index % n_examples for index in range(len(texts)) if index not in prepared}
     indices = [index for index in range(len(texts)) if index % n_examples not in left_out]
-    usable_texts = [texts[index] for index in indices]
+    usable_texts, usable_prepared = [texts[index] for index in indices], [prepared[index] for index in indices]
     key = vectors_key(checkpoint, usable_texts, settings, pooling)
     vectors = read_vectors(vectors_folder(), key)
     if vectors is None:
-        usable_prepared = {row: prepared[index] for row, index in enumerate(indices)}
-        batches = watch(
-            answer(checkpoint, vectors_question(pooling), usable_texts, usable_prepared, settings), len(usable_texts)
-        )
+        from attention_sieve.core.knowledge.observer import text_vectors
+
+        batches = watch(text_vectors(checkpoint, usable_prepared, settings, pooling), len(usable_texts))
         vectors = write_vectors(vectors_folder(), key, len(usable_texts), batches)
     examples = tuple(example for index, example in enumerate(task.examples) if index not in left_out)
     return TaskReading(
@@ -249,6 +217,6 @@ def read_task(
         settings=settings,
         pooling=pooling,
         task=replace(task, examples=examples),
-        texts=tuple(prepared[index] for index in indices),
+        texts=tuple(usable_prepared),
         vectors=vectors,
     )

@@ -1,6 +1,6 @@
 """Vectors of a text for probing: the output of each head before the output projection, and of each layer."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -77,15 +77,6 @@ def places_to_read(texts: Sequence[PassText], pooling: Pooling) -> Int[np.ndarra
     if pooling == "cls":
         return np.array([int(text.queries.is_cls.argmax()) for text in texts])
     return np.array([len(text.queries.ids) - 1 for text in texts])
-
-
-def stacked(vectors: Mapping[int, TextVectors]) -> Vectors:
-    """Vectors of texts in the order of their indices."""
-    ordered = [vectors[index] for index in sorted(vectors)]
-    return Vectors(
-        heads=np.stack([text.heads for text in ordered]),
-        layers=np.stack([text.layers for text in ordered]),
-    )
 
 
 def pair_features(

@@ -4,6 +4,7 @@ import numpy as np
 
 from attention_sieve.core.knowledge.labels import labels_of
 from attention_sieve.core.knowledge.task import PARTS, Task, TaskExample
+from attention_sieve.core.knowledge.vectors import Vectors
 from attention_sieve.core.texts.text import Text
 
 SIZES = (400, 120, 150)
@@ -29,3 +30,10 @@ def planted_vectors(task, shape, n_columns, planted=(), strength=2.0, seed=1):
         direction = rng.normal(size=n_columns)
         vectors[:, layer, head] += strength * (gold - gold.mean())[:, None] * direction / np.linalg.norm(direction)
     return vectors
+
+
+def stacked(batches):
+    """Vectors of all texts in their order, from the batches of a pass."""
+    found = dict(pair for batch in batches for pair in batch)
+    heads, layers = (np.stack([getattr(found[place], name) for place in sorted(found)]) for name in ("heads", "layers"))
+    return Vectors(heads=heads, layers=layers)

@@ -6,7 +6,7 @@ from probing_files import NOUNS, write_task
 from small_checkpoints import N_HEADS, N_LAYERS
 
 from attention_sieve.__main__ import main
-from attention_sieve.core.knowledge import kept_vectors
+from attention_sieve.core.knowledge import observer
 from attention_sieve.core.knowledge.report import LAYER
 
 COLUMNS = [
@@ -62,7 +62,7 @@ def test_vectors_are_kept_and_read_again(folders, tasks, tmp_path, monkeypatch):
     def no_pass(*_):
         raise AssertionError("The vectors were computed again.")
 
-    monkeypatch.setattr(kept_vectors, "answer", no_pass)
+    monkeypatch.setattr(observer, "text_vectors", no_pass)
     assert run("knowledge", folders("bert"), tasks / "length.txt", second) == 0
     assert first.read_text() == second.read_text()
 

@@ -2,12 +2,13 @@ import os
 
 import numpy as np
 import pytest
+from planted_concepts import stacked
 from safetensors.numpy import load_file
 
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.knowledge.kept_vectors import read_vectors, vectors_folder, vectors_key, write_vectors
-from attention_sieve.core.knowledge.vectors import TextVectors, stacked
+from attention_sieve.core.knowledge.vectors import TextVectors
 from attention_sieve.core.texts.text import Text
 
 SHAPES = (2, 3, 4), (2, 5)
@@ -31,7 +32,7 @@ def in_batches(vectors):
 def test_what_is_written_is_mapped_and_what_safetensors_reads(tmp_path):
     vectors = made()
     vectors[3].heads[1, 2] = np.nan
-    mapped, wanted = write_vectors(tmp_path / "new", "key", 7, in_batches(vectors)), stacked(vectors)
+    mapped, wanted = write_vectors(tmp_path / "new", "key", 7, in_batches(vectors)), stacked(in_batches(vectors))
     assert isinstance(mapped.heads, np.memmap)
     assert not mapped.heads.flags.writeable
     theirs = load_file(tmp_path / "new" / "key.safetensors")

@@ -1,15 +1,13 @@
 import numpy as np
 import pytest
 import torch
-from passing import pass_texts
+from planted_concepts import stacked
 
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.knowledge.kept_vectors import vectors_question
 from attention_sieve.core.knowledge.observer import text_vectors
-from attention_sieve.core.knowledge.vectors import POOLINGS, pair_features, stacked, usual_pooling
-from attention_sieve.core.passes.question import answer
+from attention_sieve.core.knowledge.vectors import POOLINGS, pair_features, usual_pooling
 from attention_sieve.core.passes.texts import prepare, prepare_all
 from attention_sieve.core.texts.text import Text
 
@@ -31,14 +29,13 @@ def kind_of(checkpoint):
 
 
 def vectors_of(checkpoint, pooling, texts=TEXTS, **settings):
-    """Vectors of all texts in their order, from one question."""
+    """Vectors of all texts in their order, from one pass."""
     asked = PassSettings(kind_of(checkpoint), **settings)
     prepared, _ = prepare_all(checkpoint, texts, asked, "error")
-    batches = answer(checkpoint, vectors_question(pooling), texts, prepared, asked)
-    return stacked({place: found for batch in batches for place, found in batch})
+    return stacked(text_vectors(checkpoint, list(prepared.values()), asked, pooling))
 
 
-def hooked(checkpoint, folder, ids, mask=None, **more):
+def hooked(checkpoint, folder, ids):
     """What an eager model gives into the output projections, and out of its blocks, by hooks; [layer token channel].
 
     transformers' own states say what the last block gives, where the model normalises it. Its softmax, in float32 for
@@ -56,9 +53,7 @@ def hooked(checkpoint, folder, ids, mask=None, **more):
     softmax = torch.nn.functional.softmax
     with torch.no_grad(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(torch.nn.functional, "softmax", lambda values, dim, dtype=None: softmax(values, dim))
-        states = model(
-            input_ids=ids, attention_mask=mask, output_hidden_states=True, use_cache=False, **more
-        ).hidden_states
+        states = model(input_ids=ids, output_hidden_states=True, use_cache=False).hidden_states
     return torch.stack(seen)[:, 0], torch.stack(states[1:])[:, 0]
 
 
@@ -80,35 +75,6 @@ def test_vectors_are_those_that_hooks_see_on_eager_models(family, pooling, loade
         np.testing.assert_allclose(found.layers[row], read(blocks, pooling), rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("side", ["left", "right"])
-def test_the_last_token_is_the_last_real_one_wherever_padding_stands(side, loaded, folders):
-    """The authors read the first token of the padding."""
-    checkpoint = loaded("gpt2", "float64")
-    found = vectors_of(checkpoint, "last")
-    ids = [torch.from_numpy(text.queries.ids) for text in pass_texts(checkpoint, TEXTS)]
-    longest = max(map(len, ids))
-    assert len(ids[2]) < longest
-    padding = torch.zeros(longest - len(ids[2]), dtype=torch.long)
-    real = torch.ones_like(ids[2])
-    both = (padding, ids[2]) if side == "left" else (ids[2], padding)
-    mask = torch.cat((padding, real) if side == "left" else (real, padding))[None]
-    places = (mask.cumsum(1) - 1).clamp_min(0)
-    given, blocks = hooked(checkpoint, folders("gpt2"), torch.cat(both)[None], mask, position_ids=places)
-    last = longest - 1 if side == "left" else len(ids[2]) - 1
-    np.testing.assert_allclose(found.heads[2].reshape(2, -1), given[:, last].numpy(), rtol=0, atol=1e-12)
-    np.testing.assert_allclose(found.layers[2], blocks[:, last].numpy(), rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("family", ["bert", "gpt2"])
-def test_the_batch_that_a_text_stands_in_does_not_matter(family, loaded):
-    checkpoint = loaded(family, "float64")
-    together = vectors_of(checkpoint, "mean")
-    for row, text in enumerate(TEXTS):
-        alone = vectors_of(checkpoint, "mean", (text,))
-        np.testing.assert_allclose(together.heads[row], alone.heads[0], rtol=0, atol=1e-12)
-        np.testing.assert_allclose(together.layers[row], alone.layers[0], rtol=0, atol=1e-12)
-
-
 def test_a_head_that_is_switched_off_gives_zero(loaded):
     found = vectors_of(loaded("bert"), "cls", off=((1, 2),))
     assert not found.heads[:, 1, 2].any()
@@ -127,12 +93,12 @@ def test_vectors_of_a_decoder_are_read_among_its_own_tokens(kind, loaded):
     checkpoint, asked = loaded("t5", "float64"), PassSettings(kind)
     texts = [Text(("The cat sat.", "A dog ran on the mat.")), Text(("A dog ran.", "She sat."))]
     prepared, _ = prepare_all(checkpoint, texts, asked, "error")
-    found = dict(pair for batch in text_vectors(checkpoint, list(prepared.values()), asked, "last") for pair in batch)
+    found = stacked(text_vectors(checkpoint, list(prepared.values()), asked, "last"))
     attention = checkpoint.attentions[kind]
-    assert found[0].heads.shape[:2] == (attention.n_layers, attention.n_heads)
-    assert len(found[0].layers) == attention.n_layers
-    usual = dict(pair for batch in text_vectors(checkpoint, [prepared[1]], asked, "last") for pair in batch)
-    np.testing.assert_allclose(found[1].heads, usual[0].heads, atol=1e-12)
+    assert found.shape == (attention.n_layers, attention.n_heads)
+    assert found.layers.shape[1] == attention.n_layers
+    alone = stacked(text_vectors(checkpoint, [prepared[1]], asked, "last"))
+    np.testing.assert_allclose(found.heads[1], alone.heads[0], atol=1e-12)
 
 
 def test_a_text_without_the_first_token_is_refused(loaded):
@@ -143,16 +109,6 @@ def test_a_text_without_the_first_token_is_refused(loaded):
 def test_a_checkpoint_with_attention_of_its_own_is_refused(loaded):
     with pytest.raises(AnalysisError, match=r"has its own attention code.*another family"):
         vectors_of(loaded("mpnet"), "mean")
-
-
-def test_packing_keeps_a_result(loaded):
-    question = vectors_question("cls")
-    checkpoint = loaded("bert")
-    prepared = prepare(checkpoint, TEXTS[0], PassSettings())
-    ((_, result),) = next(iter(question.compute(checkpoint, TEXTS[:1], [prepared], PassSettings())))
-    again = question.unpack(question.pack(result))
-    np.testing.assert_array_equal(again.heads, result.heads)
-    np.testing.assert_array_equal(again.layers, result.layers)
 
 
 def test_a_removed_head_has_no_vector(loaded, tmp_path):

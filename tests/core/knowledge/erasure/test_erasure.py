@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 import torch
 from command_help import columns_in_help, own_columns
+from planted_concepts import stacked
 from small_checkpoints import TOKENIZERS, config
 from transformers import GPT2LMHeadModel
 
@@ -25,10 +26,10 @@ from attention_sieve.core.knowledge.erasure.erasure import (
     usual_metric,
 )
 from attention_sieve.core.knowledge.erasure.passes import HeadPasses, least_effect
-from attention_sieve.core.knowledge.kept_vectors import TaskReading, vectors_question
+from attention_sieve.core.knowledge.kept_vectors import TaskReading
+from attention_sieve.core.knowledge.observer import text_vectors
 from attention_sieve.core.knowledge.task import PARTS, Task, TaskExample
-from attention_sieve.core.knowledge.vectors import stacked, usual_pooling
-from attention_sieve.core.passes.question import answer
+from attention_sieve.core.knowledge.vectors import usual_pooling
 from attention_sieve.core.passes.readout import Readout, model_of
 from attention_sieve.core.passes.texts import prepare_all
 from attention_sieve.core.texts.text import Text
@@ -46,8 +47,8 @@ def texts(seed=0):
 
 def read(checkpoint, own, pooling):
     prepared, _ = prepare_all(checkpoint, own, SETTINGS, "error")
-    batches = answer(checkpoint, vectors_question(pooling), own, prepared, SETTINGS)
-    return tuple(prepared.values()), stacked({place: found for batch in batches for place, found in batch})
+    of_texts = tuple(prepared.values())
+    return of_texts, stacked(text_vectors(checkpoint, of_texts, SETTINGS, pooling))
 
 
 def reading_of(checkpoint, task, pooling):
