@@ -173,15 +173,12 @@ class TaskReading:
 
     checkpoint: Checkpoint
     settings: PassSettings
-    """Which attention, and which heads are off."""
     pooling: Pooling
-    """Where vectors are read."""
     task: Task
     """Without the examples that are left out."""
     texts: tuple[PassText, ...]
     """Those of its examples, in their order; for pairs, all first texts first."""
     vectors: Vectors
-    """Of these texts."""
 
 
 def read_task(

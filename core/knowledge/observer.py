@@ -13,7 +13,7 @@ from attention_sieve.core.attention.observers import Pass
 from attention_sieve.core.attention.settings import Kind, PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.knowledge.vectors import Pooling, TextVectors, check_pooling, places_to_read
+from attention_sieve.core.knowledge.vectors import Pooling, TextVectors, places_to_read
 from attention_sieve.core.passes.batches import BATCH_TOKENS, gates, model_inputs, plan_batches, to_device
 from attention_sieve.core.passes.texts import PassText
 
@@ -33,7 +33,11 @@ def text_vectors(
     Raises: AnalysisError if the outputs of single heads cannot be observed, or a text lacks the token.
     """
     check_heads_are_seen(checkpoint.model)
-    check_pooling(texts, pooling)
+    if pooling == "cls" and not all(text.queries.is_cls.any() for text in texts):
+        raise AnalysisError(
+            "This checkpoint does not add [CLS] to a text, so there is no vector at that token. Use the last token, or "
+            "the mean over tokens."
+        )
     for batch in plan_batches([text.n_tokens for text in texts], BATCH_TOKENS[checkpoint.device]):
         heads, layers = _of_batch(checkpoint, [texts[index] for index in batch.positions], settings, pooling)
         yield [(index, TextVectors(heads=heads[row], layers=layers[row])) for row, index in enumerate(batch.positions)]

@@ -52,7 +52,6 @@ class Reconstruction:
     n_choosing: int
     """Number of examples of the validation part, or without it, of the training part."""
     n_unsolved: int
-    """Number of probes that did not converge."""
 
     @property
     def enough(self) -> int:

@@ -36,7 +36,5 @@ def task_similarity(scores: Float[np.ndarray, "task layer head"]) -> Float[np.nd
     """
     flat = scores.reshape(len(scores), -1).astype(float)
     flat = flat[:, ~np.isnan(flat).any(axis=0)]
-    centred = flat - flat.mean(axis=1, keepdims=True)
-    sizes = np.sqrt((centred**2).sum(axis=1))
-    products = np.outer(sizes, sizes)
-    return np.divide(centred @ centred.T, products, out=np.full(products.shape, np.nan), where=products > 0)
+    with np.errstate(invalid="ignore"):
+        return np.corrcoef(flat)

@@ -9,7 +9,6 @@ from jaxtyping import Float, Int
 
 from attention_sieve.core.attention.settings import Kind
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
-from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.texts import PassText
 
 Pooling = Literal["cls", "last", "mean"]
@@ -58,18 +57,6 @@ def usual_pooling(checkpoint: Checkpoint, kind: Kind) -> Pooling:
     if kind in ("decoder", "cross") or checkpoint.attentions[kind].causal:
         return "last"
     return "cls" if checkpoint.tokenizer.cls_token_id is not None else "mean"
-
-
-def check_pooling(texts: Sequence[PassText], pooling: Pooling) -> None:
-    """Raise if a text lacks the token at which vectors are read.
-
-    Raises: AnalysisError.
-    """
-    if pooling == "cls" and not all(text.queries.is_cls.any() for text in texts):
-        raise AnalysisError(
-            "This checkpoint does not add [CLS] to a text, so there is no vector at that token. Use the last token, or "
-            "the mean over tokens."
-        )
 
 
 def places_to_read(texts: Sequence[PassText], pooling: Pooling) -> Int[np.ndarray, " text"]:

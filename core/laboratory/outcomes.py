@@ -15,7 +15,6 @@ class CopyOutcomes:
     """
 
     n_copied: int
-    """Number of copied tokens."""
     full: Float[np.ndarray, "2"]
     """With no other heads off than those of the settings."""
     without: Float[np.ndarray, "layer head 2"]

@@ -125,20 +125,14 @@ def test_words_beyond_a_cut_are_neither_learned_from_nor_tested_on(inference, en
     assert {score.n_words for score in results.offsets.values()} == {2 * 37}
 
 
-def test_the_words_of_a_text_that_is_cut_need_not_all_fit(inference, engine, monkeypatch):
-    n_words = []
-    monkeypatch.setattr(probing, "check_fits", lambda of_texts, *shape: n_words.append(of_texts))
+def test_attention_that_does_not_fit_is_refused_before_a_pass_where_only_words_before_a_cut_count(
+    inference, engine, monkeypatch
+):
+    def refuse(n_words, *shape):
+        raise AnalysisError(f"{len(n_words)} texts, {n_words[10:]} words, {shape}")
+
+    monkeypatch.setattr(probing, "check_fits", refuse)
     texts = [*TEXTS[:10], *[tree(["cat"] * 60, [0] * 60, ["root"] * 60)] * 4]
     asked = question(texts=texts, trees=list(dependencies(texts)), kinds=(ALONE,), too_long="truncate")
-    trained(inference, engine, asked)
-    assert n_words[0][10:] == [40] * 4
-
-
-def test_attention_that_does_not_fit_is_refused_before_a_pass(inference, engine, monkeypatch):
-    monkeypatch.setattr(probing, "check_fits", lambda n_words, *shape: _refuse(n_words, shape))
-    with pytest.raises(AnalysisError, match=r"14 texts, \(2, 3\)"):
-        trained(inference, engine, question())
-
-
-def _refuse(n_words, shape):
-    raise AnalysisError(f"{len(n_words)} texts, {shape}")
+    with pytest.raises(AnalysisError, match=r"14 texts, \[40, 40, 40, 40\] words, \(2, 3\)"):
+        trained(inference, engine, asked)

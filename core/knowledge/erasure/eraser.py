@@ -17,7 +17,6 @@ class Eraser:
     mean: Float[np.ndarray, " channel"]
     removed: Float[np.ndarray, "channel channel"]
     rank: int
-    """Number of directions."""
 
     def __call__(self, vectors: Float[np.ndarray, "*row channel"]) -> Float[np.ndarray, "*row channel"]:
         """The vectors without these directions."""

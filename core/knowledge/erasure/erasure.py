@@ -66,7 +66,6 @@ class Erasure:
     accuracy_erased: float
     """Accuracy of a probe that is trained on the vectors with the concept erased."""
     least_effect: float
-    """Effect below which nothing counts as used."""
 
     def verdict(self, p_adjusted: float) -> Verdict:
         """Whether the model uses the concept, by the corrected p-value."""
@@ -110,7 +109,6 @@ def draws_needed(n_tests: int) -> int:
 class _Plan:
     least_effect: float
     first_draws: int
-    """Number of random draws of every head."""
     most_draws: int
     """Maximum number of draws of a head that may be used."""
     seed: int
@@ -156,9 +154,10 @@ def erase(
         most_draws=draws_needed(n_tests or len(heads)) if n_random is None else n_random,
         seed=seed,
     )
+    evenly_spaced = np.linspace(0, len(labels.test) - 1, min(len(labels.test), MOST_TEXTS)).round().astype(int)
     passes = HeadPasses(
         checkpoint=reading.checkpoint,
-        texts=[reading.texts[row] for row in _evenly_spaced(labels.test)],
+        texts=[reading.texts[row] for row in labels.test[evenly_spaced]],
         settings=reading.settings,
         head=heads[0],
         pooling=reading.pooling,
@@ -191,11 +190,6 @@ def _check(reading: "TaskReading", heads: Sequence[Head], metric: Metric) -> Non
             raise AnalysisError(
                 f"Head {head_name(layer, head)} was removed, or its layer has no attention. Choose another."
             )
-
-
-def _evenly_spaced(rows: np.ndarray) -> list[int]:
-    indices = np.linspace(0, len(rows) - 1, min(len(rows), MOST_TEXTS)).round().astype(int)
-    return [int(row) for row in rows[indices]]
 
 
 def _erasure(

@@ -20,7 +20,6 @@ from attention_sieve.core.passes.readout import Readout, check_metric, model_of
 from attention_sieve.core.passes.texts import PassText
 
 _Replaced = Callable[[Float[Tensor, "row channel"]], Float[Tensor, "row channel"]]
-"""Replacement of the vectors of a head."""
 
 
 def least_effect(checkpoint: Checkpoint, metric: Metric, change: float) -> float:
@@ -44,7 +43,6 @@ class HeadPasses:
 
     checkpoint: Checkpoint
     texts: Sequence[PassText]
-    """Prepared, one or more."""
     settings: PassSettings
     """Which attention, and which heads are off."""
     head: Head

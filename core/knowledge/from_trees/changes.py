@@ -22,7 +22,6 @@ FREQUENCIES: Final = range(5, 401)
 FARTHEST: Final = 1.0
 """Maximum difference between the frequencies of two bigrams, each plus 1, on a log2 scale."""
 TRIES: Final = 100
-"""Maximum number of replacements tried for a word."""
 SUBJECTS: Final = ("nsubj", "nsubjpass", "csubj", "csubjpass", "expl")
 LEAST_WORDS: Final = 2
 """Minimum length of a clause."""
@@ -163,7 +162,6 @@ class _Clauses:
     """The conjunction, with the comma before it if there is one."""
     second: tuple[str, ...]
     end: tuple[str, ...]
-    """Final punctuation."""
     keeps_case: bool
     """Whether the first word keeps its case when it is not at the beginning."""
 
@@ -179,17 +177,14 @@ def coordination_inversion(sentences: Sequence[ParsedSentence], rng: Random) -> 
     Source: Conneau et al. 2018, CoordInv, from constituency trees; balanced by length like theirs.
     """
     eligible = [(sentence, clauses) for sentence in sentences if (clauses := _clauses(sentence)) is not None]
-    return [
-        _candidate(sentence, clauses if label == ORIGINAL else _inverted(clauses), label)
-        for label, (sentence, clauses) in zip(by_turns(len(eligible), rng), eligible)
-    ]
-
-
-def _candidate(sentence: ParsedSentence, clauses: _Clauses, label: str) -> Candidate:
-    n_first, n_second = len(clauses.first), len(clauses.second)
-    stratum = LONGER if n_first > n_second else SHORTER if n_first < n_second else EQUAL
-    words = clauses.first + clauses.between + clauses.second + clauses.end
-    return Candidate(words, label, sentence.document, stratum)
+    candidates = []
+    for label, (sentence, original) in zip(by_turns(len(eligible), rng), eligible):
+        clauses = original if label == ORIGINAL else _inverted(original)
+        n_first, n_second = len(clauses.first), len(clauses.second)
+        stratum = LONGER if n_first > n_second else SHORTER if n_first < n_second else EQUAL
+        words = clauses.first + clauses.between + clauses.second + clauses.end
+        candidates.append(Candidate(words, label, sentence.document, stratum))
+    return candidates
 
 
 def _clauses(sentence: ParsedSentence) -> _Clauses | None:

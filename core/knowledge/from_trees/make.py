@@ -48,7 +48,6 @@ class MadeTask:
 
     name: str
     definition: str
-    """Definition in several paragraphs."""
     n_rows: int
     """Number of rows of all parts; without a task, the number that could be made."""
     task: Task | None

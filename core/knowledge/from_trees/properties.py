@@ -37,12 +37,9 @@ def length(sentences: Sequence[ParsedSentence], rng: Random) -> list[Candidate]:
     Bins 0 to 5: 5-8, 9-12, 13-16, 17-20, 21-25 and 26-28; if one of them has no sentences, there is no task.
     Source: Conneau et al. 2018, SentLen; the same bins.
     """
-    candidates = [Candidate(sentence.words, _bin(len(sentence.words)), sentence.document) for sentence in sentences]
+    bin_of = {n_words: str(number) for number, (first, last) in enumerate(BINS) for n_words in range(first, last + 1)}
+    candidates = [Candidate(sentence.words, bin_of[len(sentence.words)], sentence.document) for sentence in sentences]
     return candidates if len({candidate.label for candidate in candidates}) == len(BINS) else []
-
-
-def _bin(n_words: int) -> str:
-    return next(str(number) for number, (first, last) in enumerate(BINS) if first <= n_words <= last)
 
 
 def word_content(sentences: Sequence[ParsedSentence], rng: Random) -> list[Candidate]:

@@ -40,10 +40,8 @@ class TrialResult:
     dtype: str
     kind: Kind
     pooling: Pooling
-    """Where vectors were read."""
     task_sha256: str
     source: str
-    """Provenance of the task."""
     classes: tuple[str, ...]
     """Empty for a regression."""
     notes: tuple[str, ...]
@@ -56,7 +54,6 @@ class TrialResult:
     bits: Float[np.ndarray, " place"] | None = None
     """Online code length of the training labels."""
     uniform_bits: float = np.nan
-    """Length of the uniform code."""
     together: Reconstruction | None = None
 
     @property

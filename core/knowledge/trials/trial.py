@@ -27,7 +27,6 @@ ALLOWED_VALUES: Final[dict[str, tuple[str, ...]]] = {
     "attention": (*ONE_STACK, *TWO_STACKS),
     "too_long": get_args(TooLong),
 }
-"""Allowed values of a column."""
 WHOLE_NUMBER: Final = re.compile("[0-9]{1,19}")
 
 

@@ -21,11 +21,9 @@ WIDEST: Final = 0.38
 SPREAD: Final = 0.22
 """Maximum distance of a dot from the middle of its layer."""
 LEAST_HEADS: Final = 4
-"""Minimum number of heads of a layer for a violin."""
 FULL: Final = 0.2
 """Opacity of the violins of the first checkpoint; of others only the outline is drawn."""
 POINTS: Final = 41
-"""Number of points of the outline of a violin."""
 ROW: Final = 40
 """Height of a layer in pixels."""
 LEAST_HEIGHT: Final = 220

@@ -23,7 +23,6 @@ class Scores:
     """Scores of the heads of a checkpoint on a task."""
 
     label: str
-    """Name of the checkpoint."""
     heads: Float[np.ndarray, "layer head"]
     """On the test part; NaN for a head that was removed."""
 

@@ -43,7 +43,6 @@ from attention_sieve.dashboard.views.pickers import one_of, some_of, toggle
 REFRESH_SECONDS: Final = 1.0
 """Seconds between two refreshes of a running process."""
 UPLOADER: Final = "tasks of readers"
-"""Widget key of the uploader."""
 
 
 def is_sample() -> bool:

@@ -23,7 +23,6 @@ from attention_sieve.dashboard.views.knowledge.numbers import Probing, kept_task
 FORMAT: Final = 3
 """Version of the tables; those of other versions are computed again."""
 MOST_HEADS: Final = 6
-"""Maximum number of heads to erase a concept from in one run."""
 
 
 def is_it_used(probing: Probing) -> None:

@@ -31,7 +31,6 @@ from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.knowledge.task_files import TaskFile
 
 SEED_OF_WEIGHTS: Final = 0
-"""Seed of the checkpoint with random weights."""
 MOST_ROWS: Final = 500
 """Number of the latest saved results that are searched for those of a checkpoint."""
 
@@ -61,17 +60,14 @@ class Probing:
     visit: Visit
     settings: Settings
     tasks: tuple[TaskFile, ...]
-    """The tasks that can be probed."""
     subjects: tuple[Subject, ...]
     """The chosen checkpoint first."""
     results: Mapping[tuple[str, str], TrialResult]
     """Results so far, by the label of the checkpoint and the digest of the task."""
     task: TaskFile
-    """The shown task."""
     shown: TrialResult
     """Result of the chosen checkpoint on the shown task."""
     heads: list[Head]
-    """The chosen heads."""
 
     def of(self, subject: Subject, task: TaskFile) -> TrialResult | None:
         return self.results.get((subject.label, task.digest))

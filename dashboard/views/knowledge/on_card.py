@@ -8,7 +8,6 @@ from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views.frame import Visit
 
 SHOWN: Final = 3
-"""Maximum number of tasks on a card."""
 
 
 def what_it_knows(visit: Visit, head: Head) -> str:

@@ -29,7 +29,6 @@ SAMPLE: Final = "sample tasks"
 ERASURE: Final = "erasure"
 _lock = Lock()
 _programs: Final[dict[str, Program]] = {}
-"""The processes that this program started, by what they do."""
 
 
 def run_folder() -> Path:

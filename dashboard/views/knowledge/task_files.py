@@ -24,7 +24,6 @@ COLUMNS: Final = "columns.json"
 ENOUGH_TEST_TEXTS: Final = 385
 """Test texts with which the 95% interval of an accuracy reaches at most 5 points to each side."""
 MAX_CACHED: Final = 200
-"""Maximum number of tasks whose facts are cached in memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,14 +44,11 @@ class TaskFile:
     digest: str = ""
     """Hash of its examples, by `task_sha256`."""
     n_rows: tuple[int, ...] = ()
-    """Number of examples of each part."""
     n_classes: int = 0
     """0 for a regression."""
     source: str = ""
-    """Source of the task."""
     definition: str = ""
     notes: tuple[str, ...] = ()
-    """Reasons why its results are weak."""
     problem: str = ""
     """Why it cannot be probed; empty if it can."""
     header: tuple[str, ...] = ()

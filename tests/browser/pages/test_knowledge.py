@@ -2,9 +2,9 @@
 
 import re
 
-import numpy as np
 from looks import expect_tabs_to_look_right, open_expanders, open_tab
 from playwright.sync_api import expect
+from probing_files import NOUNS, write_task
 from steps import give_file, settle
 
 from attention_sieve.dashboard.views.knowledge import wording
@@ -18,19 +18,8 @@ TABS = (
     wording.ROLES,
     wording.USED,
 )
-NOUNS = ("cat", "dog", "bird", "mat", "house", "birds")
 OWN = "tasks+from=your+own+files&own+task=tense"
 BEST = re.compile("The best head by the validation part is L. H.")
-
-
-def task(label, n_rows=60):
-    """A task in SentEval's format."""
-    rng, rows = np.random.default_rng(0), []
-    for part, count in {"tr": n_rows, "va": n_rows // 3, "te": n_rows // 2}.items():
-        for row in range(count):
-            words = [str(rng.choice(NOUNS)) for _ in range(3 + row % 4)]
-            rows.append(f"{part}\t{label(words)}\tthe {' '.join(words)} {part} {row}")
-    return "\n".join(rows).encode()
 
 
 def main(page):
@@ -45,11 +34,13 @@ def probe(page):
     settle(page)
 
 
-def test_files_are_probed_heads_chosen_and_what_they_carry_erased(visit, small_checkpoint):
+def test_files_are_probed_heads_chosen_and_what_they_carry_erased(visit, small_checkpoint, tmp_path):
     page = visit(f"/knowledge?checkpoint={small_checkpoint}&{OWN}&how+far=and+heads+together")
-    give_file(page, "tense.txt", task(lambda words: words[0] in NOUNS[:3]))
+    tense = write_task(tmp_path, "tense", lambda words: words[0] in NOUNS[:3])
+    give_file(page, tense.name, tense.read_bytes())
     expect(page.get_by_text("There are no results for tense yet.")).to_be_visible()
-    give_file(page, "tree_depth.txt", task(lambda words: len(words) > 4))
+    tree_depth = write_task(tmp_path, "tree_depth", lambda words: len(words) > 4)
+    give_file(page, tree_depth.name, tree_depth.read_bytes())
     settle(page)
     expect(main(page).get_by_role("button", name="Probe: 2 tasks in 2 checkpoints")).to_be_visible()
     probe(page)

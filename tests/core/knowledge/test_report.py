@@ -111,19 +111,13 @@ def test_random_labels_have_no_selectivity_within_its_interval():
     assert 0.9 < covered / n_intervals <= 1
 
 
-def test_a_planted_concept_is_selective():
-    task, vectors, report = reported()
-    selective = selectivity(task, vectors, report)
-    place = report.best_head
-    assert selective.selectivity[place] == pytest.approx(report.accuracy[place] - selective.control[place])
-    assert selective.low[place] > 0.2
-
-
-def test_random_labels_take_as_many_bits_as_the_uniform_code_and_planted_ones_fewer():
+def test_a_planted_concept_is_selective_and_takes_fewer_bits_than_the_uniform_code():
     task, vectors, report = reported(strength=3.0)
+    selective, planted = selectivity(task, vectors, report), report.best_head
+    assert selective.selectivity[planted] == pytest.approx(report.accuracy[planted] - selective.control[planted])
+    assert selective.low[planted] > 0.2
     bits, uniform = code_lengths(task, vectors)
     assert uniform == 400
-    planted = report.best_head
     assert bits[planted] < 0.7 * uniform
     assert (np.delete(bits, planted) > 0.99 * uniform).all()
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.laboratory.sequences import BEGINNING, UNKNOWN, VOCABULARY, WORDS, is_copied, sequences
+from attention_sieve.core.laboratory.sequences import VOCABULARY, is_copied, sequences
 from attention_sieve.core.laboratory.settings import DRAWN, FIXED, LENGTH, LaboratorySettings
 
 
@@ -12,11 +12,6 @@ def period_of(ids):
     """The least distance at which everything after the first token repeats."""
     rest = ids[1:]
     return next(n for n in range(1, len(rest) + 1) if (rest[n:] == rest[:-n]).all())
-
-
-def test_the_vocabulary_has_126_syllables_and_two_marks():
-    assert (len(VOCABULARY), len(set(VOCABULARY)), len(WORDS)) == (128, 128, 126)
-    assert VOCABULARY[:4] == (BEGINNING, UNKNOWN, "ba", "be")
 
 
 @given(st.integers(0, 1000), st.sampled_from(["drawn", "fixed"]))
@@ -39,12 +34,6 @@ def test_drawn_periods_take_every_value_of_their_range_equally_often():
     assert abs(counts[DRAWN[0] :] - expected).max() < 5 * expected**0.5
 
 
-def test_sequences_depend_on_the_random_numbers_alone():
-    first, again, other = (sequences(3, "drawn", np.random.default_rng(seed)) for seed in (4, 4, 5))
-    assert (first == again).all()
-    assert (first != other).any()
-
-
 def test_a_copied_token_followed_an_earlier_copy_of_the_token_before_it():
     ids = [0, 7, 8, 9, 7, 8, 5, 8, 9]
     assert is_copied(ids).tolist() == [False, False, False, False, False, True, False, False, True]
@@ -61,7 +50,6 @@ def test_only_the_first_token_of_the_second_copy_of_a_sequence_cannot_be_known()
     ("given", "sentence"),
     [
         ({"steps": 1}, "steps is 1. Choose a whole number from 2 to 5,000."),
-        ({"steps": 5_001}, "steps is 5,001. Choose a whole number from 2 to 5,000."),
         ({"save_steps": 0}, "save-steps is 0. Choose a whole number from 1 to 5,000."),
         ({"seed": -1}, "seed is -1. Choose a whole number from 0 to 4,294,967,295."),
     ],

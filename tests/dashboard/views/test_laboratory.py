@@ -230,7 +230,7 @@ def test_the_lesson_asks_for_a_model_where_there_is_none(app, alone):
 
 
 def test_leaving_the_lesson_leaves_the_page_as_it_was(app, here):
-    at = app("laboratory", at="110")
+    app("laboratory", at="110")
     at = app("laboratory", lesson=str(BIRTH), step="1")
     click(at, "leave lesson")
     assert at.select_slider(key="at").value == "220"
