@@ -59,7 +59,6 @@ def compare_batch(
     Args:
         a, b: loaded, on the same device.
         texts_a, texts_b: the same texts, prepared for each.
-        settings_a, settings_b: settings of each pass.
     """
 
     def separately(rows: Sequence[int]) -> tuple[list[TextMeasures], list[TextMeasures]]:

@@ -40,7 +40,6 @@ def swap_output(
     """Compare a checkpoint's output for two sentences.
 
     Args:
-        checkpoint: loaded.
         texts: both sentences.
         a, b: prepared for the kind of attention in the settings.
         settings: which heads are off.

@@ -60,8 +60,6 @@ def corpus_plan(
     """The plan of a corpus, as a manifest without shards.
 
     Args:
-        files: files of the checkpoint.
-        settings: settings of the corpus.
         texts: as for `attention_sieve.core.corpus.texts.inputs.read_inputs`, or a folder written by
             `parse_corpus`.
         text_columns: likewise.

@@ -81,8 +81,6 @@ def run(
     """Score the shards that are not done, then merge the statistics of all.
 
     Args:
-        folder: folder of the results.
-        manifest: manifest of the corpus.
         engine: scores shards.
         notify: called with messages about damaged or foreign shards.
         report: called with the progress.

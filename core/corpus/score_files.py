@@ -29,7 +29,6 @@ def write_scores(path: Path, values: Values, columns: Mapping[str, tuple[str, ..
     """Write the series of a shard, in single precision.
 
     Args:
-        path: path of the file.
         values: numbers of all texts of the shard.
         columns: series -> names along its second axis.
 
@@ -104,9 +103,7 @@ def highest(path: Path, name: str, head: Head, n: int) -> tuple[Int[np.ndarray, 
     """Rows of the texts of a shard on which a head scores highest, and the scores, highest first.
 
     Args:
-        path: file of the shard's scores.
         name: a role or a surface statistic.
-        head: layer and head.
         n: maximum number of rows.
 
     Raises: AnalysisError as `read_columns`.

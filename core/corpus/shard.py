@@ -79,10 +79,6 @@ class ShardScores:
 def scorer(folder: Path, manifest: Manifest) -> Callable[[Shard], ShardRecord]:
     """Load the checkpoint of a corpus and return the function that scores its shards.
 
-    Args:
-        folder: folder of the results.
-        manifest: manifest of the corpus.
-
     Raises: AnalysisError if the checkpoint cannot be loaded here, or has other files here.
     """
     from attention_sieve.core.checkpoints.threads import use_threads  # imports torch
@@ -123,11 +119,6 @@ def score_and_write(checkpoint: Checkpoint, folder: Path, manifest: Manifest, sh
 
 def score_shard(checkpoint: Checkpoint, texts: Sequence[CorpusText], settings: CorpusSettings) -> ShardScores:
     """Scores and statistics of some texts.
-
-    Args:
-        checkpoint: loaded.
-        texts: texts of the shard.
-        settings: settings of the corpus.
 
     Raises: AnalysisError if any stage fails.
     """

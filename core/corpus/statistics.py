@@ -105,7 +105,6 @@ def statistics_of(series: Mapping[str, Series], groups: Mapping[tuple[Stratum, .
     """The statistics of a shard; each text is processed once, however many strata it belongs to.
 
     Args:
-        series: series by name.
         groups: rows of the texts that belong to the same strata, from `groups_of`;
             at least one.
 
@@ -200,8 +199,6 @@ def write_statistics(path: Path, statistics: Statistics, facts: Mapping[str, Any
     """Write statistics as safetensors; equal numbers give equal bytes.
 
     Args:
-        path: path of the file.
-        statistics: statistics of a shard or a corpus.
         facts: their origin, as JSON values.
 
     Raises: OSError.

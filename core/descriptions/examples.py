@@ -195,7 +195,6 @@ def telling_texts(
 
     Args:
         target: one of RESTS.
-        head: layer and head.
         surface: of each text.
         first_token: share of the first token above chance; needed for the target "first".
     """
@@ -217,7 +216,6 @@ def rests(target: Target, head: Head, text_attention: TextAttention, text: Text,
 
     Args:
         target: one of RESTS.
-        head: layer and head.
         text_attention: attention of a whole text.
         text: the text of its queries.
         words: of that text.

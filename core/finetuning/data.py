@@ -94,10 +94,6 @@ def read_training_data(
 def column_names(name: str, content: bytes) -> tuple[str, ...]:
     """Names of the columns of a table of labelled texts.
 
-    Args:
-        name: name of the file.
-        content: its bytes.
-
     Raises: TextError for a file that is not a table, is empty, or has an unreadable header or a single column.
     """
     names = read_columns(*table_of(name, content))
@@ -113,9 +109,7 @@ def held_out_texts(data: TrainingData, share: float, seed: int) -> Bool[np.ndarr
     """Random stratified validation split; at least one text, and never all texts of a class.
 
     Args:
-        data: texts with labels.
         share: between 0 and 1.
-        seed: random seed.
     """
     groups = np.zeros(len(data.texts)) if data.task == "regression" else np.array(data.labels)
     names, sizes = np.unique(groups, return_counts=True)

@@ -57,9 +57,6 @@ def finetune(
     """Fine-tune a checkpoint from the journal's step, until the last step or until a stop is requested.
 
     Args:
-        files: files of the checkpoint.
-        data: training texts.
-        settings: training settings.
         journal: journal of the run; its folder gets the saved steps and, at the end, the fine-tuned checkpoint.
         held_out: validation texts; None for a validation split of the data.
         device: auto, cuda, mps or cpu.
@@ -76,7 +73,8 @@ def finetune(
     model = _load_model(files, data, saved)
     tokenizer = _tokenizer(files, model)
     collator = DataCollatorWithPadding(tokenizer)
-    order = _by_length(validation, settings.batch_size)
+    by_length = sorted(range(len(validation)), key=lambda position: len(validation[position]["input_ids"]))
+    order = [by_length[at : at + settings.batch_size] for at in range(0, len(by_length), settings.batch_size)]
     batches = [dict(collator([validation[position] for position in batch])) for batch in order]
     with _enough_memory(device, settings.batch_size, max_tokens):
         loop = trainer(
@@ -165,12 +163,6 @@ def _encoded(checkpoint: Checkpoint, data: TrainingData, max_tokens: int) -> tup
         examples.append(example)
         n_cut += tokens.n_cut > 0
     return examples, n_cut
-
-
-def _by_length(examples: list[Example], batch_size: int) -> list[list[int]]:
-    """Positions of the examples in batches, the shortest examples first."""
-    ordered = sorted(range(len(examples)), key=lambda position: len(examples[position]["input_ids"]))
-    return [ordered[start : start + batch_size] for start in range(0, len(ordered), batch_size)]
 
 
 def measure_held_out(model: PreTrainedModel, batches: Sequence[Batch], step: int) -> ValidationResult:

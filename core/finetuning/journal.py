@@ -145,7 +145,6 @@ class Journal:
         """Start reporting, in a folder that is created if necessary.
 
         Args:
-            folder: folder of the run.
             checkpoint: name of the checkpoint that is fine-tuned.
             step: the saved step from which the run is resumed, or 0.
             message: first activity.

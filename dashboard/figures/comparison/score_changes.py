@@ -33,8 +33,6 @@ def score_change_scatter(tests: PairedTests, roles: Sequence[str], scale: Scale 
 
     Args:
         tests: paired tests; heads without a mean are left out and counted in the description.
-        roles: the roles to show.
-        scale: of the scores.
     """
     indices = [tests.roles.index(role) for role in roles]
     role, layer, head = np.indices(tests.mean_a[indices].shape).reshape(3, -1)

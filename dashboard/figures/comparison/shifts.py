@@ -99,7 +99,6 @@ def shift_by_layer(shifts: Sequence[LayerShift], alpha: float = 0.05, scale: Sca
     Args:
         shifts: one for each role to show, all of the same checkpoints.
         alpha: their intervals cover 1 - alpha.
-        scale: of the scores.
 
     Source: Pande et al. 2021, attention to [SEP] falls in the later layers as part of fine-tuning.
     """

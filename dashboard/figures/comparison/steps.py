@@ -56,7 +56,6 @@ def roles_over_steps(
         steps: training step of each; None for checkpoints that are not steps of one run.
         counts: heads that hold each role.
         roles: names along the role axis.
-        marked: index of the checkpoint in focus.
     """
     at, axis = range(len(names)) if steps is None else steps, axis_of(names, steps)
     number, role_index = np.indices(counts.shape).reshape(2, -1)
@@ -92,9 +91,6 @@ def shift_over_steps(
         names: of the checkpoints, the reference first.
         steps: training step of each; None for checkpoints that are not steps of one run, which no line joins.
         shift: mean change b − a over all heads and texts; NaN if not available.
-        role: role of the score.
-        marked: index of the checkpoint in focus.
-        scale: of the scores.
     """
     at = range(len(names)) if steps is None else steps
     points = pd.DataFrame(

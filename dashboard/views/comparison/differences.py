@@ -35,7 +35,7 @@ def which_heads(focus: CheckpointFocus, role: str) -> None:
             _roles(focus, 1, f"Roles gained, kept and lost by {compared} against {reference}"),
             title="Roles gained, kept and lost",
             held_before=focus.pair.tests[0].holds,
-            before=wording.against(reference),
+            before=f"against {reference}",
             p_values=focus.compared.tests.p_adjusted,
             p_name="p of b − a",
         )

@@ -230,11 +230,6 @@ def other_tokens(n_texts: int, n_all: int) -> str:
     )
 
 
-def against(name: str) -> str:
-    """What a grid of changes is compared with, in its legend."""
-    return f"against {name}"
-
-
 def no_scores(role: str) -> str:
     """In place of the map of a role."""
     return f"No text has a score for the role {role} under both checkpoints."

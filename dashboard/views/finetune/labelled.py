@@ -161,7 +161,8 @@ def _uploaded(sample: Sample) -> _Table | None:
                 st.session_state.setdefault(f"{part} {file_id}", column)
         about = f"{wording.from_tab(plain(kept.name))} {stays}"
         return _Table(file_id=file_id, name=kept.name, content=kept.content, about=about)
-    empty_tab()
+    if st.session_state.get(TABLE) == "":
+        keep_text(TABLE, "")
     st.markdown(f"{wording.WAIT} {stays}" if kept is None else plain(wording.upload_again(kept.name)))
     st.button(wording.SAMPLE, icon=":material/movie:", help=wording.SAMPLE_HELP, on_click=_use_sample, args=(True,))
     return None
@@ -169,7 +170,8 @@ def _uploaded(sample: Sample) -> _Table | None:
 
 def _forget_removed() -> None:
     if st.session_state[UPLOADER] is None:
-        forget_table()
+        st.session_state[TABLE] = ""  # also in the tab, once the page is drawn
+        link.put([TABLE + controls.IN_TAB], {})
 
 
 def _sample(sample: Sample) -> _Table | None:
@@ -293,15 +295,3 @@ def keep_table(
         st.session_state[_PACKED] = file_id, None
         st.rerun()
     return packed is not None
-
-
-def forget_table() -> None:
-    """Forget the table, also in the tab once the page is drawn."""
-    st.session_state[TABLE] = ""
-    link.put([TABLE + controls.IN_TAB], {})
-
-
-def empty_tab() -> None:
-    """Remove a forgotten table from the tab."""
-    if st.session_state.get(TABLE) == "":
-        keep_text(TABLE, "")

@@ -70,13 +70,16 @@ def eager_divergence(a, b, text, settings):
 
 
 @pytest.mark.parametrize("family", STEPPING)
-def test_the_divergence_equals_scipys_on_eager_maps(family, pair):
+def test_the_divergence_equals_scipys_on_eager_maps_and_the_scores_are_those_of_each_pass_alone(family, pair):
     a, b = pair(family)
     found = compared(a, b)
     expected = [eager_divergence(a, b, text, SELF) for text in prepared(a)]
     np.testing.assert_allclose(found.divergence, expected, atol=1e-6)
     assert found.divergence.min() > 1e-4
     assert found.divergence.max() <= MOST
+    for checkpoint, measures in ((a, found.a), (b, found.b)):
+        alone = score_batch(checkpoint, prepared(checkpoint), SELF).measures
+        np.testing.assert_array_equal(measures_in(measures), alone)
 
 
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
@@ -97,14 +100,6 @@ def test_small_tiles_give_the_same(family, entries, pair, small_tiles):
     small_tiles(entries)
     tiled = compared(a, b)
     np.testing.assert_allclose(tiled.divergence, whole.divergence, atol=1e-6)
-
-
-@pytest.mark.parametrize("family", STEPPING)
-def test_the_scores_are_those_of_each_pass_alone(family, pair):
-    a, b = pair(family)
-    found = compared(a, b)
-    for checkpoint, measures in ((a, found.a), (b, found.b)):
-        np.testing.assert_array_equal(measures_in(measures), measures_of(checkpoint, prepared(checkpoint)))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
@@ -197,20 +192,19 @@ def test_an_error_of_either_pass_is_raised_and_ends_both(failing, at, pair, monk
 
 def test_a_pass_that_shows_fewer_tiles_is_an_error_and_no_wait_for_ever(pair, monkeypatch):
     a, b = pair("bert")
-    shown = attention_sieve.core.comparison.in_step._Observes.observe
-    monkeypatch.setattr(
-        attention_sieve.core.comparison.in_step._Observes,
-        "observe",
-        lambda self, tile: shown(self, tile) if tile.layer == 0 else None,
-    )
+    observes = attention_sieve.core.comparison.in_step._Observes
+    shown = observes.observe
+    monkeypatch.setattr(observes, "observe", lambda self, tile: shown(self, tile) if tile.layer == 0 else None)
     found = compared(a, b)
     assert (found.divergence[:, 1] == 0).all()
     calls = []
-    monkeypatch.setattr(
-        attention_sieve.core.comparison.in_step._Observes,
-        "observe",
-        lambda self, tile: calls.append(tile) if len(calls) % 3 == 2 else (calls.append(tile), shown(self, tile)),
-    )
+
+    def all_but_every_third(self, tile):
+        calls.append(tile)
+        if len(calls) % 3:
+            shown(self, tile)
+
+    monkeypatch.setattr(observes, "observe", all_but_every_third)
     with pytest.raises(RuntimeError, match="out of step"):
         compared(a, b)
 

@@ -165,15 +165,6 @@ def test_what_moves_by_hand_and_the_unchanged_word_from_which_most_does(tokenize
     assert move.loses in (3, 4)
 
 
-def test_the_same_attention_moves_nothing_and_disjoint_attention_moves_all_of_it(tokenizers):
-    to_first, to_last = np.zeros((1, 1, 5, 5)), np.zeros((1, 1, 5, 5))
-    to_first[..., 0] = to_last[..., -1] = 1
-    texts = Text(("the dog sat",)), Text(("the cat sat",))
-    for of_b, moved in ((to_first, 0), (to_last, 1)):
-        sides = (looked(text.segments[0], tokenizers["bert"], one) for text, one in zip(texts, (to_first, of_b)))
-        assert word_swap(texts, *sides).moved[0, 0] == moved
-
-
 def test_a_removed_head_has_no_number(tokenizers):
     attention = np.full((2, 3, 5, 5), 0.2)
     attention[1, 2] = np.nan

@@ -161,17 +161,12 @@ def test_a_folder_of_other_texts_is_refused(parsed, tmp_path):
         parse_corpus(parsed, str(other), None, HERE, SHARD)
 
 
-@pytest.mark.parametrize("written", ["", "[]", "{}", '{"format": 1}', '{"format": "x"}'])
-def test_a_damaged_folder_is_named(tmp_path, written):
-    (tmp_path / PARSING).write_text(written)
-    with pytest.raises(AnalysisError, match=r"parsing.json is damaged"):
-        corpus_texts(str(tmp_path), None)
-
-
-def test_a_folder_of_a_newer_version_is_named(tmp_path):
-    (tmp_path / PARSING).write_text('{"format": 2}')
-    with pytest.raises(AnalysisError, match="newer version"):
-        corpus_texts(str(tmp_path), None)
+def test_a_damaged_folder_and_one_of_a_newer_version_are_named(tmp_path):
+    damaged = dict.fromkeys(["", "[]", "{}", '{"format": 1}', '{"format": "x"}'], r"parsing\.json is damaged")
+    for written, said in {**damaged, '{"format": 2}': "newer version"}.items():
+        (tmp_path / PARSING).write_text(written)
+        with pytest.raises(AnalysisError, match=said):
+            corpus_texts(str(tmp_path), None)
 
 
 @pytest.mark.parametrize(
@@ -185,9 +180,7 @@ def test_a_folder_of_a_newer_version_is_named(tmp_path):
         ([None, [[0], [0]], [["root"], ["root"]], [[0, 3], [0, 3]]], "not have one tree for each segment"),
         ([None, [[0, 1]], [["root", "dobj"]], [[0, 3, 4]]], "does not hold the texts"),
         ([None, [["x", 1]], [["root", "dobj"]], [[0, 3, 4, 9]]], OTHER_KIND),
-        ([None, [[0.5, 1]], [["root", "dobj"]], [[0, 3, 4, 9]]], OTHER_KIND),
         ([None, [[0, 1]], [[1, 2]], [[0, 3, 4, 9]]], OTHER_KIND),
-        ([None, [[0, 1]], [["root", "dobj"]], [["a", 3, 4, 9]]], OTHER_KIND),
         ([None, [[0, 1]], [["root", "dobj"]], [[0.5, 3, 4, 9]]], OTHER_KIND),
         (["[" * 5_000], OTHER_KIND),
         ([[["the", "black"]], [[9, 1]], [["root", "dobj"]]], "the last word is 2"),

@@ -61,9 +61,10 @@ def test_all_snippets_are_read_whatever_their_ratings(fetched):
     assert snippets[-2:] == ("A film.", "Another film.")
 
 
-def test_the_archive_becomes_two_balanced_tables_without_a_text_in_common(fetched):
+def test_the_archive_becomes_two_balanced_tables_without_a_text_in_common_and_nothing_else(fetched, tmp_path):
     paths = movie_reviews(fetched)
     assert [path.name for path in paths] == [TRAINING_FILE, HELD_OUT_FILE]
+    assert {path.name for path in tmp_path.rglob("*") if path.is_file()} == {ARCHIVE, TRAINING_FILE, HELD_OUT_FILE}
     training, held_out = (read_training_data(path.name, path.read_bytes(), ("sentence",), "label") for path in paths)
     assert (len(training.texts), len(held_out.texts)) == (2000, 500)
     assert training.classes == held_out.classes == ("negative", "positive")
@@ -72,13 +73,6 @@ def test_the_archive_becomes_two_balanced_tables_without_a_text_in_common(fetche
     for text, label in zip(training.texts, training.labels):
         assert text.segments[0].startswith('A "fine"' if label else "A poor")
     assert 0.3 < sum(training.labels[:100]) / 100 < 0.7
-
-
-def test_nothing_is_written_where_an_archive_names_a_place(fetched, tmp_path):
-    movie_reviews(fetched)
-    assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == sorted(
-        [ARCHIVE, TRAINING_FILE, HELD_OUT_FILE]
-    )
 
 
 def test_tables_that_are_there_are_taken_as_they_are(fetched):

@@ -183,11 +183,8 @@ def test_every_class_is_held_out_in_proportion_and_keeps_a_text(sizes, share, se
     assert (counts < sizes).all()
     assert (np.abs(counts - share * np.array(sizes)) <= 1).all()
     np.testing.assert_array_equal(held_out, held_out_texts(data_of(labels.tolist()), share, seed))
-
-
-def test_another_seed_holds_other_texts_out():
-    data = data_of([0.5 * number for number in range(100)], "regression")
-    first, second = (held_out_texts(data, 0.2, seed) for seed in (0, 1))
+    values = data_of([0.5 * number for number in range(100)], "regression")
+    first, second = (held_out_texts(values, 0.2, seed + one) for one in (0, 1))
     assert first.sum() == second.sum() == 20
     assert (first != second).any()
 
@@ -233,12 +230,9 @@ def saved(folder, *steps):
         (folder / f"checkpoint-{step}" / "config.json").write_text("{}")
 
 
-def test_no_run_has_no_progress(tmp_path):
-    assert read_progress(tmp_path / "absent") is None
-    assert list_runs(tmp_path / "absent") == ()
-
-
 def test_progress_tells_what_was_reported(tmp_path):
+    assert read_progress(tmp_path / "run") is None
+    assert list_runs(tmp_path / "run") == ()
     journal = Journal(tmp_path / "run", "bundled", message="Loading the checkpoint.")
     progress = read_progress(journal.folder)
     assert (progress.state, progress.step, progress.steps) == ("running", 0, 0)
@@ -324,10 +318,12 @@ def test_only_a_run_in_progress_is_asked_to_stop(tmp_path):
     assert journal.stop_asked()
     assert not journal.stop_asked()
     journal.end("stopped")
-    with pytest.raises(AnalysisError, match="No run is in progress"):
-        ask_to_stop(journal.folder)
-    with pytest.raises(AnalysisError, match="No run is in progress"):
-        ask_to_stop(tmp_path / "absent")
+    for folder in (journal.folder, tmp_path / "absent"):
+        with pytest.raises(AnalysisError, match="No run is in progress"):
+            ask_to_stop(folder)
+    again = Journal(tmp_path / "run", "x")
+    ask_to_stop(again.folder)
+    assert not Journal(tmp_path / "run", "x").stop_asked(), "an old wish does not stop the next run"
 
 
 def test_a_folder_that_cannot_be_written_to_is_named_when_a_run_is_to_stop(tmp_path):
@@ -335,12 +331,6 @@ def test_a_folder_that_cannot_be_written_to_is_named_when_a_run_is_to_stop(tmp_p
     (tmp_path / "stop").symlink_to(tmp_path / "no" / "folder")
     with pytest.raises(AnalysisError, match=r"cannot be stopped \(No such file or directory\)\. Check"):
         ask_to_stop(journal.folder)
-
-
-def test_an_old_wish_to_stop_does_not_stop_the_next_run(tmp_path):
-    Journal(tmp_path, "x")
-    ask_to_stop(tmp_path)
-    assert not Journal(tmp_path, "x").stop_asked()
 
 
 def test_how_a_run_is_broken_off_is_noted(tmp_path):
@@ -403,21 +393,17 @@ def test_runs_are_listed_with_their_checkpoints_in_order(tmp_path):
 
 def test_a_run_begins_only_where_nothing_else_is(tmp_path):
     (tmp_path / "letters.txt").touch()
-    with pytest.raises(AnalysisError, match="something other than a run"):
-        open_run(tmp_path, PLAN, resume=False)
-    with pytest.raises(AnalysisError, match="something other than a run"):
-        open_run(tmp_path / "letters.txt", PLAN, resume=False)
+    for folder in (tmp_path, tmp_path / "letters.txt"):
+        with pytest.raises(AnalysisError, match="something other than a run"):
+            open_run(folder, PLAN, resume=False)
+    with pytest.raises(AnalysisError, match=r"no run in .* to resume"):
+        open_run(tmp_path / "absent", PLAN, resume=True)
+    assert not (tmp_path / "absent").exists()
     (tmp_path / "empty").mkdir()
     open_run(tmp_path / "empty", PLAN, resume=False)
     found = json.loads((tmp_path / "empty" / "training.json").read_text())
     assert found["settings"]["seed"] == 3
     assert found["versions"]["python"].startswith("3.")
-
-
-def test_what_is_not_there_cannot_go_on(tmp_path):
-    with pytest.raises(AnalysisError, match=r"no run in .* to resume"):
-        open_run(tmp_path / "absent", PLAN, resume=True)
-    assert not (tmp_path / "absent").exists()
 
 
 def test_a_run_in_progress_or_finished_is_left_alone(tmp_path):
@@ -495,11 +481,7 @@ def test_a_checkpoint_made_here_is_found_by_its_name(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("steps", "name", "message"),
     [
-        (
-            (250, 63),
-            "reviews/checkpoint-40",
-            "reviews has no checkpoint-40; its saved steps are 63, 250. Name one, as ",
-        ),
+        ((250, 63), "reviews/checkpoint-40", "reviews has no checkpoint-40; its saved steps are 63, 250. Name one, "),
         ((63, 250), "reviews", "reviews is not finished; its saved steps are 63, 250. Name one, as reviews/"),
         ((63,), "reviews", "reviews is not finished; its saved step is 63. Name one, as reviews/checkpoint-63."),
         ((), "reviews", "reviews is not finished, and none of its steps is saved. Continue the run first."),

@@ -114,31 +114,11 @@ def test_a_movie_review_begins_where_one_of_the_two_has_learnt_from_reviews(comp
         shutil.rmtree(reviews)
 
 
-def test_moving_tau_or_the_correction_runs_no_model(compare):
-    at = compare()
-    before, first = controls.inference().n_passed, sent(at, "Roles gained, kept and lost")
-    at.slider(key="tau").set_value(1.0).run()
-    at.selectbox(key="method").set_value("mean alone").run()
-    at.selectbox(key="correction").set_value("none").run()
-    assert not at.exception
-    assert sent(at, "Roles gained, kept and lost")["states"] != first["states"]
-    assert "at tau 1;" in summary(at)
-    assert controls.inference().n_passed == before
-
-
 def test_the_reference_against_itself_differs_in_nothing(compare, pair):
-    at = compare(**{"with": pair[0]})
+    at = compare(**{"with": pair[0], "off": "1-2"})
+    assert wording.ALL_ON in [each.value for each in at.info], "heads that are off elsewhere are on here"
     assert summary(at).startswith("**Every head has the same roles under (a) and (b).** 0 of 6 heads changed")
     assert wording.SAME in [each.value for each in at.info]
-
-
-def test_how_sure_it_is_says_tests_and_other_texts(compare):
-    at = compare(**{"compare details": wording.SURE})
-    assert not at.exception
-    (said,) = (each.value for each in at.markdown if "differ significantly" in each.value)
-    assert re.search(r"^- \*\*\d+\*\* of \d+ scores \(one for each head and role\) differ significantly", said)
-    assert re.search(r"\n- For \*\*\d\*\* of the \d heads? that changed a role, the labels under a and under b", said)
-    assert len(re.findall(r"\n- \*\*(?:local|syntactic|delimiter|block|delimiter:sep)\*\*", said)) == 5
 
 
 def test_the_table_is_that_of_the_call(compare, pair):
@@ -148,20 +128,15 @@ def test_the_table_is_that_of_the_call(compare, pair):
     pd.testing.assert_frame_equal(shown, found.table, check_dtype=False, rtol=1e-4, atol=1e-5)
 
 
-def test_a_head_chosen_in_one_view_is_pushed_to_the_others(compare):
-    at = compare(head="1-2")
+def test_a_head_chosen_in_one_view_is_pushed_to_the_others_with_those_on_that_are_off_elsewhere(compare):
+    at = compare(head="1-2", off="1-2")
+    assert summary(at) == summary(compare())
     assert sent(at, "Attention of")["label"].startswith("Attention of L1 H2 in ")
     at.session_state["compare a"] = {"chosen": {"rev": 0, "value": [[0, 1]]}}
     at.session_state["head"] = [(0, 1)]
     at.run()
     assert sent(at, "Roles gained, kept and lost")["chosen"] == [[0, 1]]
     assert sent(at, "Difference of the attention")["label"].startswith("Difference of the attention of L0 H1")
-
-
-def test_heads_switched_off_elsewhere_are_on_here(compare):
-    at = compare(off="1-2")
-    assert wording.ALL_ON in [each.value for each in at.info]
-    assert summary(at) == summary(compare())
 
 
 def test_a_checkpoint_that_is_not_there_gets_a_sentence(compare):
@@ -184,11 +159,6 @@ def test_other_tokens_are_said_and_attention_is_compared_between_words(compare, 
     assert "The tokenizers split 4 of 4 texts differently." in shown
     assert "attention is shown between words" in shown
     assert [token.strip() for token in sent(at, "Attention of")["queries"]["tokens"]] == ["The", "cat", "sat."]
-
-
-def test_no_text_asks_for_texts(compare):
-    at = compare(corpus_text="")
-    assert shared_wording.WAIT_TYPED in [each.value for each in at.info]
 
 
 def test_each_says_what_it_predicts(compare):
@@ -346,19 +316,12 @@ def test_training_that_is_not_shown_to_be_above_chance_took_nothing():
 
 def test_what_the_sentence_stands_on_in_words():
     for n_changed, n_differ, said in (
-        (
-            12,
-            9,
-            "12 of 72 heads changed a role at tau 3; in 9 of them the score of that role differs significantly too.",
-        ),
-        (
-            2,
-            2,
-            "2 of 72 heads changed a role at tau 3; in all of them the score of that role differs significantly too.",
-        ),
-        (0, 0, "0 of 72 heads changed a role at tau 3."),
+        (12, 9, "; in 9 of them the score of that role differs significantly too."),
+        (2, 2, "; in all of them the score of that role differs significantly too."),
+        (0, 0, "."),
     ):
-        assert wording.summary(n_changed, 72, "tau 3", n_differ, "score") == said
+        changed = f"{n_changed} of 72 heads changed a role at tau 3"
+        assert wording.summary(n_changed, 72, "tau 3", n_differ, "score") == changed + said
 
 
 def transitions_page(compare, **link):
@@ -417,20 +380,25 @@ def test_a_link_keeps_a_transition_under_another_tau_that_has_it_and_else_says_s
     assert any("which no head makes here" in warning.value for warning in there.warning)
 
 
-def test_under_the_share_every_view_says_so_and_runs_no_model(compare):
+def test_under_another_tau_or_correction_or_the_share_every_view_says_so_and_runs_no_model(compare):
     at = compare()
-    before, first = controls.inference().n_passed, sent(at, "(a) Roles of the heads")
+    before, kept = controls.inference().n_passed, sent(at, "Roles gained, kept and lost")
+    at.slider(key="tau").set_value(1.0).run()
+    at.selectbox(key="method").set_value("mean alone").run()
+    at.selectbox(key="correction").set_value("none").run()
+    assert sent(at, "Roles gained, kept and lost")["states"] != kept["states"]
+    assert "at tau 1;" in summary(at)
+    at, first = compare(), sent(at, "(a) Roles of the heads")
     at.selectbox(key="scale").set_value("share above chance").run()
     assert controls.inference().n_passed == before
     assert "changed a role at tau 0.5 of the share above chance" in summary(at)
     assert {sent(at, f"({side}) Roles of the heads")["noun"] for side in "ab"} == {"share"}
     assert sent(at, "(a) Roles of the heads")["scores"] != first["scores"]
-    for tab in (
-        wording.DIFFERENCES,
-        wording.LAYERS,
-        wording.DIVERGENCE,
-        wording.TRANSITIONS,
-        wording.SURE,
-        wording.TABLE,
-    ):
+    for tab in (wording.DIFFERENCES, wording.LAYERS, wording.DIVERGENCE, wording.TRANSITIONS, wording.TABLE):
         assert not compare(scale="share above chance", **{"compare details": tab}).exception
+    at = compare(scale="share above chance", **{"compare details": wording.SURE})
+    assert not at.exception
+    (said,) = (each.value for each in at.markdown if "differ significantly" in each.value)
+    assert re.search(r"^- \*\*\d+\*\* of \d+ shares above chance \(one for each head and role\) differ", said)
+    assert re.search(r"\n- For \*\*\d\*\* of the \d heads? that changed a role, the labels under a and under b", said)
+    assert len(re.findall(r"\n- \*\*(?:local|syntactic|delimiter|block|delimiter:sep)\*\*", said)) == 5

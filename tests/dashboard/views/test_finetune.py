@@ -159,6 +159,7 @@ def test_progress_is_said_with_steps_time_and_figures():
     assert wording.running(replace(now, seconds_left=150.0)) == "Step 30 of 120, about 2 min left"
     assert wording.running(replace(now, steps=0, message="Loading the checkpoint.")) == "Loading the checkpoint."
     assert wording.measured(now) == "Loss 0.612 at step 30; validation accuracy 0.750 at step 20."
+    assert wording.made_state(replace(now, held_out=(), saved=()), 2_000_000) == "Running: see above; 2 MB."
     assert "Step 20 is saved; Resume continues from it." in wording.stopped(now)
     assert "No step was saved; Resume starts from the beginning." in wording.left(replace(now, saved=()))
     regression = replace(now, held_out=(ValidationResult(20, 0.5, None, 0.25),))
@@ -188,12 +189,6 @@ def test_a_result_stands_beside_chance_and_is_called_so():
     )
     old = replace(of_30(16), validation=None)
     assert wording.finished(old, "~/here") == ("Finished after 51 steps: validation accuracy 0.533. It is in ~/here.")
-
-
-def test_the_list_leaves_the_step_of_a_run_that_is_on_to_its_box():
-    now = Progress("running", 18, 250, None, (), (), (), "")
-    assert wording.made_state(now, 2_000_000) == "Running: see above; 2 MB."
-    assert wording.made_state(replace(now, state="stopped"), 0) == "Stopped at step 18 of 250; 0 MB."
 
 
 def test_a_button_names_a_checkpoint_by_the_end_of_its_name():
@@ -241,17 +236,14 @@ def test_a_run_ends_with_this_program_before_it_has_written_anything(asked):
 # The page
 
 
-def test_the_page_waits_for_a_table(app):
+def test_the_page_waits_for_a_table_which_is_previewed_in_numbers_and_can_be_started(app):
     at = app("fine-tune")
     assert not at.exception
     assert [each.value for each in at.title] == ["Fine-tune"]
     assert wording.WAIT in shown(at)
-    assert button(at, "Start from bundled").disabled
     assert "stays on this machine" in shown(at)
-
-
-def test_an_upload_is_previewed_in_numbers_and_can_be_started(app):
-    at = upload(app("fine-tune"), name="../animals.csv")
+    assert button(at, "Start from bundled").disabled
+    upload(at, name="../animals.csv")
     assert not at.exception
     assert "40 texts, 2 classes: dogs (20), cats (20)." in shown(at).replace("*", "")
     first = at.dataframe[0].value
@@ -341,7 +333,6 @@ def test_an_unknown_header_asks_for_its_columns(app):
 @pytest.mark.parametrize(
     ("content", "name", "sentence"),
     [
-        ("sentence,label\n" + "one,same\n" * 6, "one.csv", 'All 6 texts have the label "same".'),
         (TABLE.replace("the cat sat on mat 3,", ","), "gap.csv", "Line 5: the text is empty."),
         (b"not gzip", "table.csv.gz", "cannot be unpacked"),
         (TABLE.replace("sentence,", '"text, long",'), "comma.csv", None),
@@ -370,11 +361,6 @@ def test_a_taken_name_and_numbers_out_of_range_are_said(app, store):
     assert button(at, "Start").disabled
 
 
-def test_a_checkpoint_that_is_not_there_is_said(app):
-    at = app("fine-tune", checkpoint="/nowhere")
-    assert "There is no folder /nowhere." in said(at)[0]
-
-
 @pytest.mark.parametrize(("n_right", "is_above"), [(16, False), (27, True)])
 def test_only_a_result_above_chance_is_a_success_and_wrong_texts_are_shown_as_text(app, store, n_right, is_above):
     journal = Journal(store / "checkpoints" / "ended", "bundled")
@@ -389,10 +375,8 @@ def test_only_a_result_above_chance_is_a_success_and_wrong_texts_are_shown_as_te
     at.session_state["run watched"] = training_runs._of_another_program("ended")
     at.run()
     assert not at.exception
-    assert (len(at.success), len([each for each in at.info if "Finished after" in each.value])) == (
-        is_above,
-        not is_above,
-    )
+    finished = [each for each in at.info if "Finished after" in each.value]
+    assert (len(at.success), len(finished)) == (is_above, not is_above)
     tables = [each.value for each in at.dataframe if "predicted" in each.value]
     assert len(tables) == 2, "beside the run, and in the list"
     for table in tables:
