@@ -205,19 +205,16 @@ def write_statistics(path: Path, statistics: Statistics, facts: Mapping[str, Any
     """
     from safetensors.numpy import save
 
-    tensors = dict(_tensors(statistics))
+    tensors: dict[str, np.ndarray] = {}
+    for name, sums in statistics.sums.items():
+        tensors |= {f"{name}.{part}": np.ascontiguousarray(array) for part, array in zip(PARTS, sums.parts)}
+    for name, counts in statistics.histograms.items():
+        tensors[f"{name}.{HISTOGRAM}"] = counts.astype(np.min_scalar_type(int(counts.max(initial=0))))
+    for name, wealth in statistics.wealth.items():
+        tensors[f"{name}.{WEALTH}"] = np.ascontiguousarray(wealth)
     metadata = {"format": FORMAT, "strata": [[stratum.kind, stratum.name] for stratum in statistics.strata], **facts}
     # A single entry, because the order of several is undefined.
     path.write_bytes(save(tensors, {"corpus": json.dumps(metadata, sort_keys=True)}))
-
-
-def _tensors(statistics: Statistics) -> Iterable[tuple[str, np.ndarray]]:
-    for name, sums in statistics.sums.items():
-        yield from ((f"{name}.{part}", np.ascontiguousarray(array)) for part, array in zip(PARTS, sums.parts))
-    for name, counts in statistics.histograms.items():
-        yield f"{name}.{HISTOGRAM}", counts.astype(np.min_scalar_type(int(counts.max(initial=0))))
-    for name, wealth in statistics.wealth.items():
-        yield f"{name}.{WEALTH}", np.ascontiguousarray(wealth)
 
 
 @dataclass(frozen=True)

@@ -148,12 +148,8 @@ def _offset_links(
     predicted = text.predicted[0][*head]
     words = np.arange(len(predicted))
     at_offset = words[(predicted >= 0) & (predicted == words + OFFSETS[target])]
-    share = _share_of(surface.shares, target, head)
+    share = float(surface.shares[SHARES.index(target)][*head])
     return share if np.isfinite(share) else 0.0, _links(np.stack([at_offset, predicted[at_offset]], axis=1))
-
-
-def _share_of(shares: Float[np.ndarray, "share layer head"], target: Target, head: Head) -> float:
-    return float(shares[SHARES.index(target)][*head])
 
 
 def _links(pairs: Int[np.ndarray, "link 2"]) -> tuple[Link, ...]:

@@ -1,7 +1,5 @@
 """Comparisons through the worker and the store: what is computed once, joined, left out, and said."""
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -22,7 +20,6 @@ from attention_sieve.core.passes.texts import prepare, with_relations
 from attention_sieve.core.roles.question import SCORES
 from attention_sieve.core.texts.text import Text
 
-SECONDS = 120
 TEXTS = (
     Text(("The quick cat sat on the old mat.", "She drinks hot coffee.")),
     Text(("She slowly ate the red apple.",)),
@@ -79,20 +76,6 @@ def test_scores_alone_do_not_spare_the_passes_that_the_divergence_needs(inferenc
     assert divergences(inference.ask(engines, COMPARISON, TEXTS).results).shape == (4, 2, 3)
 
 
-def test_sessions_that_ask_for_the_same_comparison_share_the_passes(inference, engines):
-    barrier = threading.Barrier(8)
-
-    def ask(_):
-        barrier.wait(SECONDS)
-        return inference.ask(engines, COMPARISON, TEXTS)
-
-    with ThreadPoolExecutor(8) as threads:
-        answers = list(threads.map(ask, range(8)))
-    assert inference.n_passed == 3
-    of_b = [measures_in(side(answer, 1)) for answer in answers]
-    assert all(np.array_equal(of_one, of_b[0], equal_nan=True) for of_one in of_b)
-
-
 def test_a_text_too_long_for_one_of_two_is_left_out_of_both_and_that_is_kept(inference, engines, tmp_path):
     short = save("bert", tmp_path / "short", seed=2)
     edit_json(short / "tokenizer_config.json", model_max_length=24)
@@ -134,20 +117,6 @@ def test_memory_that_runs_out_in_a_comparison_halves_its_batches_and_is_said_of_
     assert len(inference.ask(engines, replace(COMPARISON, compute=small_memory), TEXTS).positions) == 4
     for engine in engines:
         assert "seed 2 now processes at most" in inference.notice(engine)
-
-
-def test_progress_counts_texts_and_a_closed_tab_stops_the_comparison(inference, engines):
-    class TabClosed(BaseException):
-        pass
-
-    def report(status):
-        raise TabClosed
-
-    with pytest.raises(TabClosed):
-        inference.ask(engines, COMPARISON, TEXTS, report=report)
-    seen = []
-    inference.ask(engines, COMPARISON, TEXTS, report=lambda status: seen.append((status.done, status.total)))
-    assert seen[-1] == (3, 3)
 
 
 def test_a_classifier_says_what_it_predicts_and_another_checkpoint_nothing(inference, engines, tmp_path, monkeypatch):

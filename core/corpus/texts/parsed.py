@@ -114,34 +114,30 @@ def read_parsed(folder: Path, parsing: Parsing) -> Iterator[CorpusText]:
 def _check(text: Text, location: str) -> None:
     """Raise TextError for a text, words or a tree that `python -m attention_sieve corpus parse` cannot have written."""
     try:
-        _check_values(text, location)
+        why = _misfit(text, location)
     except (TypeError, AttributeError, ValueError) as error:
-        raise TextError(
-            f"{location} holds values of another kind ({first_line(error)}). Parse the texts again into another folder."
-        ) from None
+        why = f"holds values of another kind ({first_line(error)})"
+    if why:
+        raise TextError(f"{location} {why}. Parse the texts again into another folder.")
 
 
-def _check_values(text: Text, location: str) -> None:
+def _misfit(text: Text, location: str) -> str:
+    """What is wrong with a text and its tree; empty if nothing is."""
     if not text.segments or text_of(text.segments, location).segments != text.segments:
-        raise TextError(
-            f"{location} does not contain a text as it is read from a file. Parse the texts again into another folder."
-        )
+        return "does not contain a text as it is read from a file"
     if text.heads is None or text.relations is None or (text.words is None and text.spans is None):
-        raise TextError(f"{location} has no tree. Parse the texts again into another folder.")
+        return "has no tree"
     spans = text.spans or tuple(
         tuple((start, start + len(word)) for start, word in word_starts(segment, words).items())
         for segment, words in zip(text.segments, text.words or ())
     )
     sides: tuple[Any, ...] = (text.segments, spans, text.heads, text.relations)
     if len({len(side) for side in sides}) > 1:
-        raise TextError(
-            f"{location} does not have one tree for each segment. Parse the texts again into another folder."
-        )
+        return "does not have one tree for each segment"
     for segment, side_spans, heads, relations in zip(*sides, strict=True):
         checked_tree(heads, relations, len(side_spans), location)
         ends = [0, *(end for _, end in side_spans)]
         is_in_order = all(previous_end <= start < end for previous_end, (start, end) in zip(ends, side_spans))
         if not is_in_order or ends[-1] > len(segment):
-            raise TextError(
-                f"{location} has words that are not in its text. Parse the texts again into another folder."
-            )
+            return "has words that are not in its text"
+    return ""

@@ -101,7 +101,13 @@ def _depth_spec(names: tuple[str, ...], roles: tuple[str, ...]) -> Spec:
     def y(axis: alt.Axis) -> alt.Y:
         return alt.Y("place:Q", scale=lane_scale(len(roles)), axis=axis)
 
-    x, color = _depth_position(), series_channel(alt.Color, names, HEAD_COLORS, "number")
+    x = alt.X(
+        "depth:Q",
+        title="relative depth (0: next to the input, 1: output)",
+        scale=alt.Scale(domain=[-0.02, 1.02], nice=False, zero=False),
+        axis=alt.Axis(values=[0, 0.25, 0.5, 0.75, 1], format=".2~f", grid=False),
+    )
+    color = series_channel(alt.Color, names, HEAD_COLORS, "number")
     tooltip = tooltips(
         "checkpoint", "role", "layer", ("depth", "relative depth", ".2f"), ("share", "share of heads", ".3~f")
     )
@@ -155,15 +161,6 @@ def _shares_spec(names: tuple[str, ...], roles: tuple[str, ...]) -> Spec:
         title="Share of all heads that hold each role",
         reading=("the first checkpoint is the reference",),
         height=round(BAR * _height(names, roles)),
-    )
-
-
-def _depth_position() -> "alt.X":
-    return alt.X(
-        "depth:Q",
-        title="relative depth (0: next to the input, 1: output)",
-        scale=alt.Scale(domain=[-0.02, 1.02], nice=False, zero=False),
-        axis=alt.Axis(values=[0, 0.25, 0.5, 0.75, 1], format=".2~f", grid=False),
     )
 
 

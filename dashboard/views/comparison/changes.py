@@ -86,7 +86,10 @@ def changes(focus: CheckpointFocus, steps: Sequence[int] | None) -> None:
 
 def _controls(focus: CheckpointFocus) -> str:
     """The selected role, initially the one that changed most, and a switch for the finer roles."""
-    labels = {LOOKS[role].label: role for role in _with_scores(focus)}
+    means = np.stack([tests.mean for tests in focus.pair.tests])
+    has_scores = dict(zip(focus.pair.roles, np.isfinite(means).any(axis=(0, 2, 3))))
+    roles = [role for role in (*focus.coarse, *focus.fine) if role == focus.role or has_scores[role]]
+    labels = {LOOKS[role].label: role for role in roles}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         role = from_list(
             wording.ROLE,
@@ -98,12 +101,6 @@ def _controls(focus: CheckpointFocus) -> str:
         )
         toggle(shared_wording.FINER, key=FINER)
     return role
-
-
-def _with_scores(focus: CheckpointFocus) -> list[str]:
-    means = np.stack([tests.mean for tests in focus.pair.tests])
-    roles = (*focus.coarse, *focus.fine)
-    return [role for role in roles if role == focus.role or np.isfinite(means[:, focus.pair.roles.index(role)]).any()]
 
 
 def _over_checkpoints(focus: CheckpointFocus, steps: Sequence[int] | None, role: str) -> None:

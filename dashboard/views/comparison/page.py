@@ -19,7 +19,7 @@ from attention_sieve.dashboard import controls, state
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
 from attention_sieve.dashboard.offers.checkpoints import runs_here
-from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.plain import errors_shown, plain, show_error
 from attention_sieve.dashboard.public import is_public
 from attention_sieve.dashboard.samples import REVIEW
 from attention_sieve.dashboard.state import Choice
@@ -110,11 +110,9 @@ def _typed(names: Sequence[str]) -> Text | None:
     of_reviews = SAMPLE in {run_and_step(name)[0] for name in names}
     start = REVIEW_TYPED if of_reviews else EXAMPLE_TYPED
     typed = controls.typed_texts(shared_wording.YOUR_TEXTS, "text", start, height=80)
-    try:
+    with errors_shown():
         return text_on_screen(controls.read_typed_texts(typed))
-    except AnalysisError as error:
-        show_error(error)
-        return None
+    return None
 
 
 def _nothing_chosen(runs: Sequence[SavedRun]) -> None:
@@ -142,20 +140,16 @@ def _nothing_chosen(runs: Sequence[SavedRun]) -> None:
 
 
 def _make_sample() -> None:
-    try:
+    with errors_shown():
         training_runs.start_sample()
-    except AnalysisError as error:
-        show_error(error)
 
 
 def _engines(choice: Choice, names: Sequence[str]) -> list[Engine]:
     """The compared checkpoints that can be found; shows the errors of the others."""
     engines = []
     for name in names:
-        try:
+        with errors_shown():
             engines.append(controls.other_engine(choice, name))
-        except AnalysisError as error:
-            show_error(error)
     return engines
 
 

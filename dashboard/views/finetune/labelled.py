@@ -14,7 +14,7 @@ import pandas as pd
 import streamlit as st
 
 from attention_sieve.core.checkpoints.folders import program_folder
-from attention_sieve.core.errors import AnalysisError, TextError
+from attention_sieve.core.errors import TextError
 from attention_sieve.core.finetuning.data import Task, TrainingData, column_names, read_training_data, unpacked
 from attention_sieve.core.finetuning.movie_reviews import movie_reviews
 from attention_sieve.core.json_values import parse_json
@@ -24,7 +24,7 @@ from attention_sieve.dashboard import controls, link
 from attention_sieve.dashboard.components.kept_text import keep_text, mark_of
 from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.files.commands import reads
-from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.plain import errors_shown, plain, show_error
 from attention_sieve.dashboard.progress import let_leave
 from attention_sieve.dashboard.views.finetune import wording
 
@@ -177,15 +177,13 @@ def _forget_removed() -> None:
 def _sample(sample: Sample) -> _Table | None:
     """Movie reviews, downloaded once."""
     st.button(wording.OWN, icon=":material/undo:", on_click=_use_sample, args=(False,))
-    try:
+    with errors_shown():
         with st.spinner(wording.FETCHING, show_time=True):
             training, held_out = let_leave(lambda: movie_reviews(program_folder() / "downloads"))
-    except AnalysisError as error:
-        show_error(error)
-        return None
-    st.markdown(wording.ABOUT_SAMPLE if sample == "training" else wording.ABOUT_HELD_OUT)
-    path = training if sample == "training" else held_out
-    return _Table(file_id=path.name, name=path.name, content=path.read_bytes)
+        st.markdown(wording.ABOUT_SAMPLE if sample == "training" else wording.ABOUT_HELD_OUT)
+        path = training if sample == "training" else held_out
+        return _Table(file_id=path.name, name=path.name, content=path.read_bytes)
+    return None
 
 
 def _use_sample(use: bool) -> None:

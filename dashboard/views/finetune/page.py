@@ -12,13 +12,12 @@ from streamlit.delta_generator import DeltaGenerator
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.folders import checkpoints_folder
 from attention_sieve.core.checkpoints.saved_runs import Progress, delete_run
-from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.finetuning.chance import against_chance
 from attention_sieve.core.finetuning.settings import TrainingSettings, default_settings
 from attention_sieve.dashboard import controls, drawer, state
 from attention_sieve.dashboard.controls import from_home
 from attention_sieve.dashboard.figures.finetune.training import training_curve
-from attention_sieve.dashboard.plain import errors_shown, plain, show_error
+from attention_sieve.dashboard.plain import errors_shown, plain
 from attention_sieve.dashboard.progress import stop_button
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.finetune import runs as training_runs
@@ -209,12 +208,10 @@ def _name(labelled: Labelled | None) -> str | None:
     )
     if labelled is None:
         return None
-    try:
+    with errors_shown():
         check_name(name.strip())
-    except AnalysisError as error:
-        show_error(error)
-        return None
-    return name.strip()
+        return name.strip()
+    return None
 
 
 def _settings(container: DeltaGenerator, defaults: TrainingSettings) -> TrainingSettings | None:
@@ -252,12 +249,9 @@ def _delete(summary: RunSummary) -> None:
     with st.popover(wording.DELETE, icon=":material/delete:"):
         st.markdown(wording.about_to_delete(plain(summary.name), summary.n_bytes))
         if st.button(plain(wording.delete(summary.name)), key=f"delete {summary.name}", type="primary"):
-            try:
+            with errors_shown():
                 delete_run(summary.name)
-            except AnalysisError as error:
-                show_error(error)
-                return
-            watched = st.session_state.get(WATCHED)
-            if watched is not None and watched.name == summary.name:
-                del st.session_state[WATCHED]
-            st.rerun()
+                watched = st.session_state.get(WATCHED)
+                if watched is not None and watched.name == summary.name:
+                    del st.session_state[WATCHED]
+                st.rerun()

@@ -188,34 +188,6 @@ def test_t_interval_and_wilcoxon_equal_scipys_test_of_each_head():
 # Under no change, with a fixed seed
 
 
-def within(alpha, trials):
-    """Four standard errors around alpha."""
-    return 4 * (alpha * (1 - alpha) / trials) ** 0.5
-
-
-@pytest.mark.parametrize("n_texts", [8, 60])
-def test_without_a_change_a_head_differs_with_probability_alpha(n_texts):
-    generator = np.random.default_rng(3)
-    a, b = (generator.normal(3, 1, (n_texts, 10, 20, 30)) for _ in "ab")
-    tests = paired_tests(a, b, ("r",) * 10, Criterion(correction="none"))
-    assert abs(tests.differs.mean() - 0.05) < within(0.05, 6_000)
-    assert abs(((tests.low < 0) & (tests.high > 0)).mean() - 0.95) < within(0.05, 6_000)
-    assert (tests.wilcoxon_p < 0.05).mean() < 0.05 + within(0.05, 6_000)
-    assert (tests.wilcoxon_p < 0.05).mean() > 0.03
-
-
-@pytest.mark.parametrize("correction", ["bh", "holm"])
-def test_corrections_keep_the_chance_of_any_false_difference_at_alpha(correction):
-    generator = np.random.default_rng(4)
-    criterion = Criterion(correction=correction)
-    runs = [
-        paired_tests(*(generator.normal(3, 1, (6, 2, 3, 5)) for _ in "ab"), NAMES, criterion).differs.any()
-        for _ in range(100)
-    ]
-    # Without a correction, one of the 60 tests of a run finds a difference in three of four runs.
-    assert 0 < np.mean(runs) < 0.05 + within(0.05, 100)
-
-
 def test_two_halves_of_a_corpus_under_one_checkpoint_differ_in_alpha_of_the_heads(shared):
     stored = np.load(shared / "reference" / "scores_qnli.npz")
     names = ("local", "delim_sep", "block")

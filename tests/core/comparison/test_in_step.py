@@ -209,13 +209,6 @@ def test_a_pass_that_shows_fewer_tiles_is_an_error_and_no_wait_for_ever(pair, mo
         compared(a, b)
 
 
-def test_rows_by_hand():
-    a = torch.tensor([[1.0, 0.0], [0.5, 0.5], [1.0, 0.0]], dtype=torch.float64)
-    b = torch.tensor([[0.0, 1.0], [0.5, 0.5], [0.5, 0.5]], dtype=torch.float64)
-    half = (np.log(4 / 3) + 0.5 * np.log(2 / 3) + 0.5 * np.log(2)) / 2
-    np.testing.assert_allclose(row_divergence(a, b).numpy(), [np.log(2), 0, half], atol=1e-15)
-
-
 @given(st.integers(1, 30), st.integers(0, 10_000), st.floats(0.01, 50))
 def test_rows_are_symmetric_bounded_and_scipys(n_keys, seed, sharpness):
     generator = torch.Generator().manual_seed(seed)

@@ -226,39 +226,30 @@ def test_data_sets_of_the_hub_need_their_package(monkeypatch):
         next(read_inputs("hub:somebody/something", None))
 
 
-def test_a_data_set_of_the_hub_is_streamed(monkeypatch):
-    class Hub:
-        @staticmethod
-        def load_dataset(name, split, streaming):
-            assert (name, split, streaming) == ("somebody/something", "test", True)
-            return iter([{"sentence": "One.", "label": 1}])
-
-    monkeypatch.setitem(sys.modules, "datasets", Hub)
-    (only,) = read_inputs("hub:somebody/something:test", None)
-    assert (only.text.segments, only.dataset) == (("One.",), "somebody/something")
-
-
-def test_a_connection_that_breaks_is_a_sentence_at_first_and_on_the_way(monkeypatch):
+def test_a_data_set_of_the_hub_is_streamed_and_a_connection_that_breaks_is_a_sentence(monkeypatch):
     def broken(first):
         yield from first
         raise ConnectionError("the line is dead\nand more")
 
     class Hub:
-        rows = ()
+        rows, asked = (), []
 
         @classmethod
-        def load_dataset(cls, name, **how):
+        def load_dataset(cls, name, split, streaming):
+            cls.asked.append((name, split, streaming))
             return broken(cls.rows)
 
     monkeypatch.setitem(sys.modules, "datasets", Hub)
     said = r"^The data set a/b cannot be read \(the line is dead\)\. Check its name and the connection\.$"
     with pytest.raises(AnalysisError, match=said):
         next(read_inputs("hub:a/b", None))
-    Hub.rows = ({"text": "One."},)
-    texts = read_inputs("hub:a/b", None)
-    assert next(texts).text.segments == ("One.",)
+    Hub.rows = ({"sentence": "One.", "label": 1},)
+    texts = read_inputs("hub:a/b:test", None)
+    only = next(texts)
+    assert (only.text.segments, only.dataset) == (("One.",), "a/b")
     with pytest.raises(AnalysisError, match=said):
         next(texts)
+    assert Hub.asked == [("a/b", "train", True), ("a/b", "test", True)]
 
 
 def test_shards_bring_texts_back_as_they_were(tmp_path):

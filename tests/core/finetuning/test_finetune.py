@@ -143,6 +143,10 @@ def test_the_accuracy_is_that_of_the_checkpoint_on_texts_it_did_not_learn_from(f
     assert [measured.step for measured in progress.held_out] == [2, 4, 6, 8, 9, 11, 13, 15, 17, 18]
     assert [step for step, _ in progress.losses] == list(range(1, 19))
     assert progress.saved == (5, 10, 15, 18)
+    data = read(table(finished.parent / "cats.csv"))
+    of_validation = [label for label, out in zip(data.labels, held_out_texts(data, 0.1, FAST.seed)) if out]
+    majority = max(of_validation.count(0), of_validation.count(1)) / 4
+    assert progress.validation == Validation(4, majority, None), "what one answer gets"
 
 
 # Learning
@@ -160,13 +164,6 @@ def test_a_rule_that_words_tell_is_learned(folders, tmp_path, task):
     learned = {"classes": last.accuracy, "regression": last.correlation}
     assert learned.pop(task) > 0.95
     assert [*learned.values()] == [None]
-
-
-def test_a_regression_is_kept_as_one(folders, tmp_path):
-    data = read(table(tmp_path / "cats.csv", count_of_cats), task="regression")
-    train(folders("bert"), data, tmp_path / "run", TrainingSettings(epochs=0.3))
-    model = AutoModelForSequenceClassification.from_pretrained(tmp_path / "run")
-    assert (model.config.problem_type, model.config.id2label) == ("regression", {0: "cats"})
 
 
 def test_texts_to_measure_on_can_be_given(folders, data, tmp_path):
@@ -239,13 +236,6 @@ def test_measuring_draws_no_random_number(folders):
     assert measured.loss == pytest.approx(float(((found - wanted) ** 2).mean()), rel=1e-5)
 
 
-def test_the_validation_texts_are_recorded_with_what_one_answer_gets(finished):
-    data = read(table(finished.parent / "cats.csv"))
-    of_validation = [label for label, out in zip(data.labels, held_out_texts(data, 0.1, FAST.seed)) if out]
-    majority = max(of_validation.count(0), of_validation.count(1)) / 4
-    assert read_progress(finished).validation == Validation(4, majority, None)
-
-
 def of_classes(folder):
     return AutoModelForSequenceClassification.from_pretrained(folder).eval()
 
@@ -274,9 +264,11 @@ def test_the_surest_wrong_answers_are_kept_with_both_labels(folders, tmp_path):
     assert all({text.label, text.predicted} == {"with", "without"} for text in wrong)
 
 
-def test_of_a_regression_the_largest_errors_and_the_loss_of_the_mean_are_kept(folders, tmp_path):
+def test_a_regression_is_kept_as_one_with_its_largest_errors_and_the_loss_of_the_mean(folders, tmp_path):
     data = read(table(tmp_path / "cats.csv", count_of_cats))
     train(folders("bert"), data, tmp_path / "run", replace(FAST, held_out=0.25))
+    config = of_classes(tmp_path / "run").config
+    assert (config.problem_type, config.id2label) == ("regression", {0: "cats"})
     is_held_out = held_out_texts(data, 0.25, FAST.seed)
     labels = np.array(data.labels)
     loss = ((labels[is_held_out] - labels[~is_held_out].mean()) ** 2).mean()
@@ -291,19 +283,12 @@ def test_of_a_regression_the_largest_errors_and_the_loss_of_the_mean_are_kept(fo
     assert [float(text.label) for text in wrong] == pytest.approx([data.labels[row] for row in worst])
 
 
-@pytest.mark.parametrize(
-    "record",
-    [
-        {},
-        {"result": []},
-        {"result": {"wrong": 3}},
-        {"result": {"wrong": [{"segments": "x"}]}},
-        {"result": {"wrong": [{"segments": [1], "label": "a", "predicted": "b"}]}},
-        {"result": {"wrong": [{"segments": s, "label": "a", "predicted": "b"} for s in (["x"], ["x", "y"])]}},
-    ],
-)
-def test_a_record_without_wrong_answers_or_with_spoilt_ones_gives_none(record):
-    assert wrong_texts(record) == ()
+def test_a_record_without_wrong_answers_or_with_spoilt_ones_gives_none():
+    assert wrong_texts({}) == wrong_texts({"result": []}) == ()
+    named = {"label": "a", "predicted": "b"}
+    of_two_kinds = [{"segments": ["x"], **named}, {"segments": ["x", "y"], **named}]
+    for wrong in (3, [{"segments": "x"}], [{"segments": [1], **named}], of_two_kinds):
+        assert wrong_texts({"result": {"wrong": wrong}}) == ()
 
 
 def test_every_epoch_goes_through_the_texts_in_another_order(folders, data, tmp_path, monkeypatch):

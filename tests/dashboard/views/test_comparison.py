@@ -50,8 +50,13 @@ def summary(at):
     return next(each.value for each in at.markdown if "changed a role" in each.value)
 
 
-def test_the_page_says_what_changed_and_sends_it_to_every_view(compare):
+def test_the_page_says_what_changed_and_what_each_predicts_and_sends_it_to_every_view(compare):
     at = compare(tau="1", method="mean alone")
+    a, b = (next(each.value for each in at.markdown if each.value.startswith(f"**({side}) ")) for side in "ab")
+    assert a.endswith(f":small[{shared_wording.EMBEDS_ONLY}]")
+    shares = re.search(r":small\[Predicts LABEL\\_[01] (\d+)%, LABEL\\_[01] (\d+)%\]$", b).groups()
+    assert int(shares[0]) >= int(shares[1])
+    assert sum(int(share) for share in shares) == pytest.approx(100, abs=1)
     assert not at.exception
     assert not at.error
     assert re.match(r"\*\*From \(a\) to \(b\), .+\.\*\* \d of 6 heads changed a role at tau 1; in ", summary(at))
@@ -72,11 +77,15 @@ def test_a_grid_tells_what_heads_mostly_do_under_the_checkpoint_of_which_that_is
     assert sent(at, "(b) Roles")["sentences"] is None
 
 
-def test_the_head_and_the_role_first_shown_moved_most_and_what_the_reader_chose_stays(compare, small, pair):
+def test_the_head_and_the_role_first_shown_moved_most_and_what_the_reader_chose_stays_on_one_scale(
+    compare, small, pair
+):
     other = small("bert", initializer_range=1.6)
-    firsts = []
+    firsts, ends = [], set()
     for focus in (pair[1], other):
-        at = compare(**{"with": [pair[1], other], "focus": focus})
+        at = compare(**{"with": [pair[1], other], "focus": focus, "compare details": wording.DIFFERENCES})
+        assert sent(at, "local, b − a")["label"].startswith(f"local, b − a of {focus}")
+        ends |= {sent(at, f"{role}, b − a")["high"][0] for role in ("local", "syntactic", "delimiter")}
         (said,) = (each.value for each in at.markdown if "changed most" in each.value)
         head, role = re.match(r"\*\*(L\d H\d)\*\*: its (.+) score changed most", said).groups()
         assert at.selectbox(key=ROLE).value == role
@@ -86,6 +95,7 @@ def test_the_head_and_the_role_first_shown_moved_most_and_what_the_reader_chose_
         assert sizes[layer, place] == sizes.max()
         assert sent(at, "Attention of")["label"].startswith(f"Attention of {head} in ")
         firsts.append((role, head))
+    assert len(ends) == 1
     at.select_slider(key="focus").set_value(pair[1]).run()
     assert at.selectbox(key=ROLE).value == firsts[0][0]
     assert sent(at, f"Attention of {firsts[0][1]} in ")
@@ -114,13 +124,6 @@ def test_a_movie_review_begins_where_one_of_the_two_has_learnt_from_reviews(comp
         shutil.rmtree(reviews)
 
 
-def test_the_reference_against_itself_differs_in_nothing(compare, pair):
-    at = compare(**{"with": pair[0], "off": "1-2"})
-    assert wording.ALL_ON in [each.value for each in at.info], "heads that are off elsewhere are on here"
-    assert summary(at).startswith("**Every head has the same roles under (a) and (b).** 0 of 6 heads changed")
-    assert wording.SAME in [each.value for each in at.info]
-
-
 def test_the_table_is_that_of_the_call(compare, pair):
     at = compare(**{"compare details": wording.TABLE})
     found = sieve.compare(*pair, SHORT.splitlines(), device="cpu")
@@ -128,9 +131,15 @@ def test_the_table_is_that_of_the_call(compare, pair):
     pd.testing.assert_frame_equal(shown, found.table, check_dtype=False, rtol=1e-4, atol=1e-5)
 
 
-def test_a_head_chosen_in_one_view_is_pushed_to_the_others_with_those_on_that_are_off_elsewhere(compare):
-    at = compare(head="1-2", off="1-2")
-    assert summary(at) == summary(compare())
+def test_heads_that_are_off_elsewhere_are_on_and_the_reference_against_itself_differs_in_nothing(compare, pair):
+    at = compare(**{"with": pair[0], "off": "1-2"})
+    assert wording.ALL_ON in [each.value for each in at.info]
+    assert summary(at).startswith("**Every head has the same roles under (a) and (b).** 0 of 6 heads changed")
+    assert wording.SAME in [each.value for each in at.info]
+
+
+def test_a_head_chosen_in_one_view_is_pushed_to_the_others(compare):
+    at = compare(head="1-2")
     assert sent(at, "Attention of")["label"].startswith("Attention of L1 H2 in ")
     at.session_state["compare a"] = {"chosen": {"rev": 0, "value": [[0, 1]]}}
     at.session_state["head"] = [(0, 1)]
@@ -159,15 +168,9 @@ def test_other_tokens_are_said_and_attention_is_compared_between_words(compare, 
     assert "The tokenizers split 4 of 4 texts differently." in shown
     assert "attention is shown between words" in shown
     assert [token.strip() for token in sent(at, "Attention of")["queries"]["tokens"]] == ["The", "cat", "sat."]
-
-
-def test_each_says_what_it_predicts(compare):
-    at = compare()
-    a, b = (next(each.value for each in at.markdown if each.value.startswith(f"**({side}) ")) for side in "ab")
-    assert a.endswith(f":small[{shared_wording.EMBEDS_ONLY}]")
-    shares = re.search(r":small\[Predicts LABEL\\_[01] (\d+)%, LABEL\\_[01] (\d+)%\]$", b).groups()
-    assert int(shares[0]) >= int(shares[1])
-    assert sum(int(share) for share in shares) == pytest.approx(100, abs=1)
+    grid = sent(at, "(a) Roles of the heads")
+    letters = {grid["roles"][place]["letter"] for place in grid["shown"]}
+    assert {"D", "F"} <= letters, "of delimiters under a, and of the first token under b"
 
 
 @pytest.mark.parametrize(
@@ -208,24 +211,6 @@ def test_several_checkpoints_are_held_against_each_other_on_the_texts_that_all_c
     assert both["scores"] != sent(alone, "(b) Roles of the heads")["scores"]
     assert both["scores"] == sent(compare(**{"with": pair[1], "corpus_text": few}), "(b) Roles of the heads")["scores"]
     assert any("Longer than some checkpoints can read" in each.value and "text 4" in each.value for each in at.warning)
-
-
-def test_maps_of_all_checkpoints_share_one_scale(compare, small, pair):
-    other = small("bert", initializer_range=1.6)
-    ends = set()
-    for focus in (pair[1], other):
-        details = {"compare details": wording.DIFFERENCES, "compare role": "local"}
-        at = compare(**{"with": [pair[1], other], "focus": focus} | details)
-        assert sent(at, "local, b − a")["label"].startswith(f"local, b − a of {focus}")
-        ends |= {sent(at, f"{role}, b − a")["high"][0] for role in ("local", "syntactic", "delimiter")}
-    assert len(ends) == 1
-
-
-def test_the_roles_of_both_are_shown_where_only_one_has_delimiters(compare, small):
-    at = compare(checkpoint=str(small("gpt2")))
-    letters = [role["letter"] for role in sent(at, "(a) Roles of the heads")["roles"]]
-    shown = {letters[place] for place in sent(at, "(a) Roles of the heads")["shown"]}
-    assert {"D", "F"} <= shown
 
 
 @pytest.mark.parametrize(
