@@ -33,8 +33,7 @@ from attention_sieve.core.texts.text import PAIR_MARK, SUFFIXES, Text, read_file
 from attention_sieve.dashboard import link, public, state, wording
 from attention_sieve.dashboard.components.kept_text import fetch_text, keep_text, mark_of
 from attention_sieve.dashboard.offers import checkpoints, hub, results
-from attention_sieve.dashboard.offers.paths import for_visitors
-from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.plain import for_visitors, plain
 from attention_sieve.dashboard.progress import in_its_place, let_leave
 from attention_sieve.dashboard.samples import read_sample
 from attention_sieve.dashboard.state import KINDS, Choice

@@ -18,8 +18,7 @@ from attention_sieve.core.texts.tokens import TooLong
 from attention_sieve.dashboard import controls
 from attention_sieve.dashboard.files.commands import reads_texts
 from attention_sieve.dashboard.files.downloads import table_downloads
-from attention_sieve.dashboard.offers.paths import for_visitors
-from attention_sieve.dashboard.plain import show_error
+from attention_sieve.dashboard.plain import for_visitors, show_error
 from attention_sieve.dashboard.progress import let_leave
 from attention_sieve.dashboard.views.asking import find, kept_finding
 from attention_sieve.dashboard.views.claims import wording

@@ -7,7 +7,7 @@ import pytest
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.dashboard import public
 from attention_sieve.dashboard.offers import results
-from attention_sieve.dashboard.offers.paths import for_visitors
+from attention_sieve.dashboard.plain import for_visitors
 
 MESSAGES = {
     "{folder}/statistics.safetensors is damaged (no header). Run the corpus again.": (
