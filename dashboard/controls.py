@@ -303,11 +303,7 @@ def _keep(key: str, typed: str) -> None:
 
 
 def fetch_from_tab(key: str, missing: str) -> None:
-    """Restore the text that the link refers to; nothing else is drawn before the browser tab has answered.
-
-    Args:
-        missing: what is said of the link if the tab does not have the text.
-    """
+    """Restore the text that the link refers to, or say that it is missing; until the tab answers, nothing is drawn."""
     pending_key = f"{key} to fetch"
     if (mark := link.take(key + IN_TAB)) is not None and mark_of(st.session_state.get(key) or "") != mark:
         st.session_state[pending_key] = mark

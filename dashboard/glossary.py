@@ -86,11 +86,7 @@ class Piece:
 
 
 def pieces(sentence: str) -> list[Piece]:
-    """Split a sentence at the first occurrence of each term, and at Markdown emphasis.
-
-    Args:
-        sentence: of the project's own wording, with `**strong**` and `*emphasised*` words.
-    """
+    """Split a sentence at the first occurrence of each term, and at `**strong**` and `*emphasised*` words."""
     result: list[Piece] = []
     explained: set[str] = set()
     for part in _EMPHASIS.split(sentence):

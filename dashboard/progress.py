@@ -81,13 +81,7 @@ def with_progress(question: object, work: Callable[[Report], Done], doing: str =
 
 
 def stop_button(key: str, stop: Callable[[], None], help: str, stopping: str = "") -> None:
-    """A button that stops a run, or in its place the sentence that it is stopping.
-
-    Args:
-        stop: called by a click.
-        help: what becomes of the run.
-        stopping: the sentence; empty where it is not stopping.
-    """
+    """A button that stops a run, or in its place the sentence that it is stopping."""
     if stopping:
         st.markdown(stopping)
     else:

@@ -10,10 +10,7 @@ from attention_sieve.dashboard.packages import check_packages
 
 
 def start(port: int | None = None) -> None:
-    """Serve the dashboard until it is stopped.
-
-    Args:
-        port: where it listens; None for that of its settings.
+    """Serve the dashboard until it is stopped, by default at the port of its settings.
 
     Raises: AnalysisError when its settings, the bundled checkpoint or the parser are missing or wrong.
     """

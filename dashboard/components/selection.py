@@ -39,7 +39,6 @@ def push(key: str, field: str, selection: Any, reset: Hashable) -> tuple[int, An
     Args:
         field: The name of the view's selection in its state.
         selection: The initial selection, also taken whenever `reset` changes. JSON data.
-        reset: Any value; a new one makes the view take `selection`.
 
     Returns: How often a selection has been pushed, from 1, and the last one pushed. Nothing is pushed to a view that
         has `selection` already, because the reader made it there.
@@ -58,12 +57,10 @@ def push(key: str, field: str, selection: Any, reset: Hashable) -> tuple[int, An
 
 
 def selected(state: object, field: str, count: int) -> Any:
-    """The selection in the state of a view; None if there is none, or if it belongs to an earlier push.
+    """The selection in the state of a view; None if there is none, or if it belongs to an earlier push than `count`.
 
     Args:
         state: What the browser sent: the selection, or `{"rev": ..., "value": ...}` with the push it knows of.
-        field: The name of the view's selection in its state.
-        count: How often a selection has been pushed.
     """
     value = state.get(field) if isinstance(state, Mapping) else None
     if isinstance(value, Mapping) and "rev" in value:
@@ -77,8 +74,7 @@ def late_choice(key: str, field: str, count: int) -> Any:
     Whatever Python selects next is pushed, as the view will have taken the last push in place of it. Call it once for
     every report, as it remembers the time of the last one.
 
-    Args:
-        key, field, count: as for `selected`; a report is `{"rev": ..., "value": ..., "at": milliseconds}`.
+    A report is `{"rev": ..., "value": ..., "at": milliseconds}`.
     """
     state = st.session_state.get(key)
     report = state.get(field) if isinstance(state, Mapping) else None

@@ -120,8 +120,6 @@ def archive(downloads: Sequence[Download], address: str, others: Mapping[str, by
 
     Args:
         others: further files by name: the works as BibTeX, and the texts that the commands read.
-
-    Returns: a ZIP archive.
     """
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as packed:

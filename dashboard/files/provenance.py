@@ -21,11 +21,7 @@ CORPUS_NAMES: Final = {controls.UPLOAD: "uploaded texts", controls.TYPED: "typed
 
 
 def corpus_facts(choice: Choice, engine: Engine, n_texts: int, n_tokens: Sequence[int] = ()) -> dict[str, str]:
-    """Provenance of a file about a corpus.
-
-    Args:
-        n_tokens: of each text, for files of scores, which grow with the length of a text.
-    """
+    """Provenance of a file about a corpus; `n_tokens` of each text for scores, which grow with the length of a text."""
     criterion, settings = choice.criterion, choice.score_settings
     return {
         **engine_facts(choice, engine),

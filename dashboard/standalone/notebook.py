@@ -64,9 +64,6 @@ class HeadsWidget(anywidget.AnyWidget):
     ) -> None:
         """Show texts, the first one at first, and in it the head that attends most specifically to related words.
 
-        Args:
-            off: heads that are switched off.
-
         Raises: AnalysisError for more than MOST_WEIGHTS weights.
         """
         n_weights = sum(each.text_attention.attention.size for _, each in passed)

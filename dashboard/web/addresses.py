@@ -25,11 +25,7 @@ class KnownAddresses:
     """Middleware that redirects a browser from an address that no page has, and handles nothing else."""
 
     def __init__(self, app: ASGIApp, pages: Mapping[str, str]) -> None:
-        """Wrap this app.
-
-        Args:
-            pages: address of each page, by its names: the address itself, and its title.
-        """
+        """Take the address of each page by its names: the address itself, and its title."""
         self._app = app
         self._addresses = frozenset(pages.values())
         self._pages = {_letters(name): address for name, address in pages.items()}

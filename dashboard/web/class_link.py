@@ -15,9 +15,6 @@ HOST: Final = re.compile(r"[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\]")
 def class_link(host: str, port: int) -> str:
     """Link to the lessons of a server.
 
-    Args:
-        host: name or address of the server for the class.
-
     Raises: AnalysisError for an invalid host or port.
     """
     if not HOST.fullmatch(host) or not 1 <= port <= 65535:

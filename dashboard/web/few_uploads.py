@@ -19,11 +19,6 @@ class FewUploads:
     """Middleware that answers 413 to an upload beyond the limit of a session."""
 
     def __init__(self, app: ASGIApp, most: int) -> None:
-        """Wrap this app.
-
-        Args:
-            most: maximum number of uploads of one session.
-        """
         self._app = app
         self._most = most
         self._arriving: Counter[str] = Counter()

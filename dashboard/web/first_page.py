@@ -23,11 +23,7 @@ _IMPORT: Final = re.compile(r'"(?<=from"|port")\./([^"/]+\.js)"')
 
 
 def first_page(static: Path = _STATIC) -> str:
-    """The page; that of Streamlit itself, with a line in the log, if it has no head to which this can be added.
-
-    Args:
-        static: folder of the files that Streamlit sends to browsers.
-    """
+    """The page; that of Streamlit itself, with a line in the log, if it has no head to which this can be added."""
     page = (static / "index.html").read_text("utf-8")
     if page.count("</head>") != 1:
         logging.getLogger(__name__).warning(

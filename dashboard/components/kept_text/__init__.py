@@ -18,10 +18,7 @@ def mark_of(text: str) -> str:
 
 
 def keep_text(name: str, text: str) -> bool:
-    """Store a text in the reader's browser tab until the tab is closed.
-
-    Args:
-        name: of the text; a new text of this name replaces it.
+    """Store a text in the reader's browser tab until the tab is closed or another text takes its name.
 
     Returns: False once the browser has reported that it has no room.
     """
@@ -31,11 +28,7 @@ def keep_text(name: str, text: str) -> bool:
 
 
 def fetch_text(name: str, mark: str, on_answer: Callable[[str | None], None]) -> None:
-    """Fetch a text from the reader's browser tab.
-
-    Args:
-        on_answer: called before the next run with the text, or None if the tab has another or none.
-    """
+    """Fetch a text from the browser tab; `on_answer` gets it before the next run, or None if it is not there."""
     key = f"{name} fetched"
 
     def handle_answer() -> None:

@@ -94,14 +94,7 @@ def attention_overview(overview: Overview, selection: Selection[Window]) -> Wind
 
 
 def chosen_window(state: object, window: Window, n_queries: int, n_keys: int) -> Window:
-    """The window in the state of the view, moved inside the text; `window` if the state has none.
-
-    Args:
-        state: what the browser sent, possibly for an earlier text.
-        window: gives the size, and the default position.
-        n_queries: tokens of the whole text that attend.
-        n_keys: tokens of the whole text attended to.
-    """
+    """The window in the state of a view, perhaps of an earlier text, moved inside this one; `window` if it has none."""
     start = state.get("start") if isinstance(state, Mapping) else None
     # JSON has one type of number and True is an int, so the type is checked exactly.
     if isinstance(start, list | tuple) and len(start) == 2 and all(type(position) is int for position in start):

@@ -19,12 +19,7 @@ _mount: Final = Source(
 
 
 def sentence(text: str, *, key: str) -> None:
-    """Write a sentence of the project's own wording, with its terms.
-
-    Args:
-        text: with `**strong**` and `*emphasised*` words, as in Markdown.
-        key: the sentence's name on the page.
-    """
+    """Write a sentence of the project's own wording, with its terms and `**strong**` and `*emphasised*` words."""
     parts = [asdict(piece) for piece in glossary.pieces(text)]
     with st.container(gap=None, key=f"sentence {key}"):
         # An invisible copy reserves the space at once, so that nothing below moves when the component is drawn.

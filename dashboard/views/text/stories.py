@@ -107,12 +107,7 @@ class Telling:
 
 
 def chips(can_read: bool, first_lesson: Callable[[], None]) -> None:
-    """Draw a chip for each story.
-
-    Args:
-        can_read: whether the selected attention can read one sentence without a target.
-        first_lesson: starts the first lesson, offered on a first visit.
-    """
+    """Draw a chip for each story if one sentence can be read, without a target, and offer a first lesson at first."""
     if (example := st.session_state.pop(_EXAMPLE, None)) is not None:
         put_on_screen(example)
         st.session_state[_STORY_TEXT] = example
