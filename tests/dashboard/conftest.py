@@ -10,7 +10,10 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
+from attention_sieve.core.roles.hypotheses import Criterion
+from attention_sieve.core.roles.measures import ScoreSettings
 from attention_sieve.dashboard import controls
+from attention_sieve.dashboard.state import Choice
 
 HERE = Path(__file__).parent
 sys.path.append(str(HERE))
@@ -37,6 +40,21 @@ def store(tmp_path_factory):
         yield folder
         controls.inference().store.close()
         controls.inference.clear()
+
+
+@pytest.fixture(scope="session")
+def usual_choice():
+    """The settings of a page that shows the bundled checkpoint, without a page."""
+    return Choice(
+        checkpoint="bundled",
+        device="cpu",
+        dtype="float32",
+        kind="encoder",
+        off=(),
+        corpus=controls.TYPED,
+        criterion=Criterion(),
+        score_settings=ScoreSettings(),
+    )
 
 
 @pytest.fixture

@@ -25,22 +25,14 @@ def sentences():
     return [f"The {who} nurse washed the {WORDS} and left it." for who in NURSES]
 
 
-def corpus(app):
-    """An uploaded corpus, its scores and its trees."""
-    at = app("roles", corpus=controls.UPLOAD)
-    return at.file_uploader(key="upload").upload("texts.txt", "\n".join(sentences()).encode()).run()
+def uploaded(page):
+    """A visit of a page that reads an uploaded corpus: for its scores, trees, or the words that heads look at."""
 
+    def visit(app):
+        at = app(page, corpus=controls.UPLOAD)
+        return at.file_uploader(key="upload").upload("texts.txt", "\n".join(sentences()).encode()).run()
 
-def trees(app):
-    """Trees and predicted heads of an uploaded corpus."""
-    at = app("grammar", corpus=controls.UPLOAD)
-    return at.file_uploader(key="upload").upload("texts.txt", "\n".join(sentences()).encode()).run()
-
-
-def surface(app):
-    """What heads look at in an uploaded corpus, and the words counted in it."""
-    at = app("surface", corpus=controls.UPLOAD)
-    return at.file_uploader(key="upload").upload("texts.txt", "\n".join(sentences()).encode()).run()
+    return visit
 
 
 def mentions(app):
@@ -87,7 +79,7 @@ def show(app, visit):
 
 def test_no_text_of_a_visitor_is_left_after_the_hours(app, store, public_server):
     began = time.time()
-    for visit in (corpus, trees, surface, mentions, labelled_table, typed_text):
+    for visit in (*map(uploaded, ("roles", "grammar", "surface")), mentions, labelled_table, typed_text):
         show(app, visit)
     forget(public_server.store, began + 3600 * public.HOURS_KEPT - EVERY)
     assert traces(WORDS)

@@ -37,17 +37,13 @@ def test_whole_words_are_terms_in_the_singular_and_the_plural(sentence, terms):
     assert [piece.means for piece in pieces(sentence) if piece.means] == [TERMS[term] for term in terms]
 
 
-def test_every_coarse_role_has_a_sentence():
-    assert all(TERMS[role].endswith(".") for role in COARSE_ROLES)
-
-
 def test_the_page_lessons_lists_every_term_once_in_the_order_of_letters(app):
     (terms,) = (each for each in app("lessons").expander if each.label == "What the terms mean")
     lines = terms.markdown[0].value.splitlines()
     assert lines == [f"- **{term}**: {TERMS[term]}" for term in sorted(TERMS, key=str.lower)]
 
 
-def test_a_picture_is_the_sieve_of_a_role_that_applies():
+def test_a_picture_is_the_sieve_of_a_role_that_applies_of_a_long_text_at_its_beginning():
     sieves = Sieves(tokens=("a", "b", "c"), cells={"local": np.eye(3, 4, dtype=bool)})
     picture = sieves.picture("local")
     assert (picture["tokens"], picture["keys"], cells_of(picture).tolist()) == (
@@ -58,13 +54,10 @@ def test_a_picture_is_the_sieve_of_a_role_that_applies():
     assert "your text" in picture["caption"]
     assert "3 squares in colour" in picture["caption"]
     assert sieves.picture("block") is None
-
-
-def test_a_picture_of_a_long_text_is_that_of_its_beginning():
-    tokens = tuple(f"t{number}" for number in range(MOST_TOKENS + 9))
-    picture = Sieves(tokens=tokens, cells={"local": np.ones((len(tokens), len(tokens)), dtype=bool)}).picture("local")
-    assert (len(picture["tokens"]), picture["keys"]) == (MOST_TOKENS, MOST_TOKENS)
-    assert f"the first {MOST_TOKENS} tokens of your text" in picture["caption"]
+    n_tokens = MOST_TOKENS + 9
+    long = Sieves(tokens=("t",) * n_tokens, cells={"local": np.ones((n_tokens, n_tokens), dtype=bool)}).picture("local")
+    assert (len(long["tokens"]), long["keys"]) == (MOST_TOKENS, MOST_TOKENS)
+    assert f"the first {MOST_TOKENS} tokens of your text" in long["caption"]
 
 
 def test_the_legend_of_inspect_shows_the_sieves_of_the_text_on_screen(app):

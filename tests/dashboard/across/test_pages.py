@@ -5,7 +5,6 @@ import base64
 import numpy as np
 import pytest
 from reading import arcs, said, sent
-from small_checkpoints import save
 from streamlit.util import calc_hash
 
 from attention_sieve.core.errors import CheckpointError
@@ -25,15 +24,7 @@ def uploaded(app, page="roles", **link):
     return at.file_uploader(key="upload").upload("texts.txt", FILE).run()
 
 
-@pytest.mark.parametrize(("where", "title"), [("inspect", wording.TITLE), ("roles", "Roles")])
-def test_a_page_runs_without_an_exception(app, where, title):
-    at = app(where)
-    assert not at.exception
-    assert not at.error
-    assert [each.value for each in at.title] == [title]
-
-
-def test_moving_tau_alpha_or_the_correction_runs_no_model(app):
+def test_moving_a_setting_of_the_tests_runs_no_model(app):
     at = uploaded(app)
     before, first = controls.inference().n_passed, sent(at, "Roles of the heads")
     at.slider(key="tau").set_value(2.0).run()
@@ -41,8 +32,12 @@ def test_moving_tau_alpha_or_the_correction_runs_no_model(app):
     assert moved["tau"] == 2.0
     assert moved["states"] != first["states"]
     at.select_slider(key="alpha").set_value(0.1).run()
+    at.selectbox(key="family").set_value("heads of all roles").run()
+    of_all = sent(at, "Roles of the heads")["p"]
+    assert of_all != moved["p"]
     at.selectbox(key="correction").set_value("none").run()
-    assert sent(at, "Roles of the heads")["p"] != first["p"]
+    assert sent(at, "Roles of the heads")["p"] != of_all
+    at.selectbox(key="role rule").set_value("tau alone, as in the paper").run()
     at.selectbox(key="method").set_value("mean alone").run()
     at.toggle(key="entropy").set_value(False).run()
     assert not at.exception
@@ -52,16 +47,6 @@ def test_moving_tau_alpha_or_the_correction_runs_no_model(app):
 def written(at, words):
     """Paragraphs that hold these words."""
     return [each.value for each in at.markdown if words in each.value]
-
-
-def test_the_rule_and_the_family_are_settings_that_run_no_model(app):
-    at = uploaded(app)
-    before, first = controls.inference().n_passed, sent(at, "Roles of the heads")
-    at.selectbox(key="family").set_value("heads of all roles").run()
-    assert sent(at, "Roles of the heads")["p"] != first["p"]
-    at.selectbox(key="role rule").set_value("tau alone, as in the paper").run()
-    assert not at.exception
-    assert controls.inference().n_passed == before
 
 
 def test_counts_stand_beside_the_lengths_of_the_texts_and_texts_too_short_for_tau_are_named(app):
@@ -108,18 +93,6 @@ def test_a_new_text_costs_one_pass_for_its_arcs_and_its_scores(app):
     assert controls.inference().n_passed == before + 1
 
 
-def test_heads_that_a_smaller_checkpoint_lacks_are_dropped(app, tmp_path, monkeypatch):
-    small = save("bert", tmp_path / "small")
-    # AppTest knows no options that a reader types.
-    monkeypatch.setattr(controls, "SUGGESTED", (*controls.SUGGESTED, str(small)))
-    at = app(head="5-11,1-2", text="the cat sat")
-    assert sent(at, "Attention of")["label"] == "Attention of L5 H11, L1 H2 in bundled"
-    at.selectbox(key="checkpoint").set_value(str(small)).run()
-    assert not at.exception
-    assert (sent(at, "Heads of")["layers"], sent(at, "Heads of")["heads"]) == (2, 3)
-    assert sent(at, "Attention of")["label"] == f"Attention of L1 H2 in {small}"
-
-
 def test_a_page_begins_with_its_own_head_until_the_reader_chooses_one_and_inspect_follows(app):
     def turn_to(at, page):
         at._page_hash = calc_hash(page)
@@ -136,12 +109,11 @@ def test_a_page_begins_with_its_own_head_until_the_reader_chooses_one_and_inspec
     assert turn_to(at, "roles") == turn_to(at, "inspect") == [[3, 7]]
 
 
-@pytest.mark.parametrize("where", ["inspect", "roles"])
-def test_what_is_wrong_with_a_checkpoint_is_said_on_the_page(app, where, monkeypatch):
+def test_what_is_wrong_with_a_checkpoint_is_said_on_the_page(app, monkeypatch):
     def broken(name):
         raise CheckpointError("There is no *folder* here -> :material/home:. Choose another.")
 
-    at = app(where)
+    at = app("roles")
     monkeypatch.setattr(controls, "find_checkpoint", broken)
     at.run()
     assert not at.exception
@@ -161,10 +133,9 @@ def test_a_bug_is_no_sentence_of_ours(app, monkeypatch):
     assert not at.error
 
 
-@pytest.mark.parametrize("where", ["inspect", "roles"])
-def test_a_link_with_nonsense_opens_with_what_the_page_offers(app, where):
+def test_a_link_with_nonsense_opens_with_what_the_page_offers(app):
     nonsense = {"tau": "abc", "head": "99-99,x,1-,²-1,-1-2", "corpus": "zzz", "number": "77", "alpha": "7"}
-    at = app(where, **nonsense, sieve="y", by="z", details="none", method="guess", ddof="5", dtype="int4", finer="2")
+    at = app(**nonsense, sieve="y", by="z", details="none", method="guess", ddof="5", dtype="int4", finer="2")
     assert not at.exception
     assert not at.error
     assert at.slider(key="tau").value == 3.0
@@ -212,9 +183,13 @@ def test_progress_names_count_estimate_and_the_requests_before():
 
 
 @pytest.mark.parametrize(
-    "text", ["www.x.org", "a@b.cc", "http://x", ":smile:", ":material/home:", "a -> b", "$x$ ~= <b>"]
+    "text",
+    [
+        *("www.x.org", "a@b.cc", "http://x", ":smile:", ":material/home:", "a -> b", "$x$ ~= <b>"),
+        *("a --> b", "it is --x`<b> or --", "well--known", "--a=`b`"),
+    ],
 )
-def test_signs_of_markdown_are_shown_as_they_are(text):
+def test_signs_of_markdown_and_hyphens_that_begin_no_option_are_shown_as_they_are(text):
     kept = plain(text).replace("\\", "").replace(WORD_JOINER, "")
     assert kept == text
     assert plain(text) != text
@@ -232,12 +207,7 @@ def test_an_option_of_a_command_can_be_copied(text, shown):
     assert plain(text) == shown
 
 
-@pytest.mark.parametrize("text", ["a --> b", "it is --x`<b> or --", "well--known", "--a=`b`"])
-def test_other_hyphens_are_no_option(text):
-    assert plain(text).replace("\\", "").replace(WORD_JOINER, "") == text
-
-
-def test_what_is_below_the_first_screen_waits_until_the_browser_has_drawn_it(app):
+def test_what_is_below_the_first_screen_waits_until_the_browser_has_drawn_it_but_for_tests_that_fill_the_grid(app):
     at = app(**{TABS: inspect_wording.ROLES})
     assert at.dataframe
     at.session_state["first screen is drawn"] = False
@@ -246,11 +216,7 @@ def test_what_is_below_the_first_screen_waits_until_the_browser_has_drawn_it(app
     assert sent(at, "Heads of")["p"] is None
     assert arcs(at)["label"].startswith("Attention of")
     assert not at.dataframe
-
-
-def test_filled_by_the_corpus_the_first_screen_has_its_tests(app):
-    at = app(by=inspect_wording.BY_CORPUS)
-    at.session_state["first screen is drawn"] = False
+    at.session_state["by"] = inspect_wording.BY_CORPUS
     at.run()
     assert sent(at, "Heads of")["p"] is not None
 

@@ -1,6 +1,7 @@
 """The share above chance as a second scale: every number on the pages is the library's, and each scale has its tau."""
 
 import base64
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,7 +17,6 @@ from attention_sieve.core.roles.tables import head_table
 from attention_sieve.core.texts.text import read_typed
 from attention_sieve.dashboard import controls
 from attention_sieve.dashboard.files.provenance import caption, comparison_facts, corpus_facts
-from attention_sieve.dashboard.state import Choice
 from attention_sieve.dashboard.views.inspect import wording as inspect_wording
 from attention_sieve.dashboard.views.similarity import wording as similarity_wording
 from attention_sieve.dashboard.views.word_links.choice import TABS
@@ -98,12 +98,6 @@ def test_each_scale_keeps_its_tau_and_the_weight_of_block_waits_for_the_score(ap
     assert at.slider(key="share tau").value == 0.35
 
 
-def test_a_link_opens_the_share_with_its_tau(app):
-    at = app("roles", scale=SHARE, **{"share tau": "0.35"})
-    assert at.slider(key="share tau").value == 0.35
-    assert written(at, "at tau 0.35 of the share above chance")
-
-
 def test_under_the_share_inspect_shows_the_text_and_the_card_of_a_head_on_that_scale(app, by_library):
     typed = "The cat sat on the mat."
     at = app(scale=SHARE, text=typed)
@@ -128,17 +122,10 @@ def test_under_the_share_inspect_shows_the_text_and_the_card_of_a_head_on_that_s
 
 
 @pytest.mark.parametrize(("scale", "weight"), [("score", {"block entropy": "yes"}), ("share", {})])
-def test_files_say_the_scale_of_one_checkpoint_and_of_two_and_a_share_has_no_weight_of_block(scale, weight):
-    chosen = Choice(
-        checkpoint=BUNDLED,
-        device="cpu",
-        dtype="float32",
-        kind="encoder",
-        off=(),
-        corpus=controls.TYPED,
-        criterion=Criterion(tau=0.4),
-        score_settings=ScoreSettings(scale=scale),
-    )
+def test_files_say_the_scale_of_one_checkpoint_and_of_two_and_a_share_has_no_weight_of_block(
+    usual_choice, scale, weight
+):
+    chosen = replace(usual_choice, criterion=Criterion(tau=0.4), score_settings=ScoreSettings(scale=scale))
     facts = corpus_facts(chosen, Engine(find_checkpoint(BUNDLED)), 3)
     assert (facts["scale"], facts["tau"]) == (scale, "0.4")
     assert {name: fact for name, fact in facts.items() if name == "block entropy"} == weight

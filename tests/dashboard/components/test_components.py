@@ -69,6 +69,8 @@ def grid_page() -> None:
         off=st.session_state.get("off", ()),
         highlight=st.session_state.get("highlight"),
         stability=st.session_state.get("stability"),
+        p_values=st.session_state.get("p_values"),
+        held_before=st.session_state.get("held_before"),
     )
     st.session_state["result"] = role_grid(grid, Selection("grid", [(0, 2)], st.session_state.get("reset")))
 
@@ -120,15 +122,11 @@ def numbers(text: str, kind: str) -> np.ndarray:
 # Looks
 
 
-def test_every_role_has_a_look_with_its_own_letter_and_colour() -> None:
+def test_every_role_has_a_look_with_its_own_letter_which_is_readable_on_its_own_colour() -> None:
     assert set(LOOKS) == set(BY_NAME)
     assert len({look.letter for look in LOOKS.values()}) == len(LOOKS)
     assert len({look.color for look in LOOKS.values()}) == len(LOOKS)
-
-
-@pytest.mark.parametrize("role", ROLES)
-def test_letters_are_readable_on_their_colour(role: str) -> None:
-    assert contrast(LOOKS[role].color, LOOKS[role].ink) >= 4.5
+    assert all(contrast(look.color, look.ink) >= 4.5 for look in LOOKS.values())
 
 
 @pytest.mark.parametrize("color", [*HEAD_COLORS, *WORD_COLORS])
@@ -144,22 +142,18 @@ def test_colours_of_heads_start_again_after_the_last() -> None:
 # The grid
 
 
-def test_data_stays_the_same_when_only_the_choice_changes() -> None:
+def test_the_grid_starts_from_the_heads_python_names_and_data_stay_the_same_when_only_the_choice_changes() -> None:
     app = run(grid_page)
     before = payload(app)
+    assert app.session_state["result"] == [(0, 2)]
+    assert sent(app)["chosen"] == [[0, 2]]
     app.session_state["grid"] = {"chosen": [[1, 1], [0, 0]]}
     app.run()
     assert app.session_state["result"] == [(1, 1), (0, 0)]
     assert payload(app) == before
 
 
-def test_the_grid_starts_from_the_heads_python_names() -> None:
-    app = run(grid_page)
-    assert app.session_state["result"] == [(0, 2)]
-    assert sent(app)["chosen"] == [[0, 2]]
-
-
-def test_a_new_reset_token_takes_the_choice_back_to_pythons() -> None:
+def test_a_new_reset_token_or_a_grid_that_comes_back_takes_the_choice_back_to_pythons() -> None:
     app = run(grid_page)
     app.session_state["grid"] = {"chosen": [[1, 1]]}
     app.run()
@@ -168,19 +162,12 @@ def test_a_new_reset_token_takes_the_choice_back_to_pythons() -> None:
     app.run()
     assert app.session_state["result"] == [(0, 2)]
     assert sent(app)["rev"] == first + 1
-
-
-def test_a_grid_that_comes_back_starts_from_the_heads_python_names() -> None:
-    app = run(grid_page)
     app.session_state["grid"] = {"chosen": [[1, 1]]}
-    app.run()
-    first = sent(app)["rev"]
-    app.session_state["elsewhere"] = True
-    app.run()
-    app.session_state["elsewhere"] = False
-    app.run()
+    for elsewhere in (True, False):
+        app.session_state["elsewhere"] = elsewhere
+        app.run()
     assert app.session_state["result"] == [(0, 2)]
-    assert sent(app)["rev"] == first + 1
+    assert sent(app)["rev"] == first + 2
 
 
 def test_heads_that_a_smaller_checkpoint_lacks_are_left_out() -> None:
@@ -200,6 +187,9 @@ def test_heads_that_a_smaller_checkpoint_lacks_are_left_out() -> None:
         {"chosen": None},
         {"chosen": "12"},
         {"chosen": {"0": 1}},
+        {"chosen": {"rev": 0}},
+        {"chosen": {"rev": 0, "value": "12"}},
+        {"chosen": {"rev": [0], "value": [[0, 0]]}},
         {"chosen": [[True, 1], [0.0, 1], ["0", 1], [0], [0, 1, 2], None, [-1, 0], [2, 0], [0, 3]]},
     ],
 )
@@ -231,45 +221,25 @@ def test_all_roles_travel_even_when_only_four_are_shown() -> None:
     assert data["shown"] == [0, 1, 2, 3]
 
 
-def test_highlighted_heads_travel_and_none_differs_from_empty() -> None:
-    assert sent(run(grid_page))["highlight"] is None
-    assert sent(run(grid_page, highlight=[]))["highlight"] == []
-    assert sent(run(grid_page, highlight=[(1, 2), (0, 1)]))["highlight"] == [[0, 1], [1, 2]]
+def test_marked_heads_travel_and_of_highlighted_ones_none_differs_from_empty() -> None:
+    plain, empty = sent(run(grid_page)), sent(run(grid_page, highlight=[]))
+    assert (plain["off"], plain["highlight"], empty["highlight"]) == ([], None, [])
+    marked = sent(run(grid_page, off=[(1, 2), (0, 1)], highlight=[(1, 1), (0, 2)]))
+    assert (marked["off"], marked["highlight"]) == ([[0, 1], [1, 2]], [[0, 2], [1, 1]])
 
 
 def test_a_grid_of_1024_heads_and_ten_roles_stays_below_160_kilobytes() -> None:
-    def page() -> None:
-        import numpy as np
-
-        from attention_sieve.core.roles.roles import ROLES
-        from attention_sieve.dashboard.components.grid import role_grid
-        from attention_sieve.dashboard.components.selection import Selection
-        from attention_sieve.dashboard.figures.roles.grid import RoleGrid
-
-        scores = np.random.default_rng(0).random((len(ROLES), 32, 32))
-        grid = RoleGrid(scores=scores, holds=scores > 0.5, p_values=scores, stability=scores, tau=3.0, label="Big")
-        role_grid(grid, Selection("grid", []))
-
-    assert len(payload(run(page))) < 160_000
+    numbers = np.random.default_rng(0).random((len(ROLES), 32, 32))
+    assert len(payload(run(grid_page, shape=(32, 32), p_values=numbers, stability=numbers))) < 160_000
 
 
 def test_an_earlier_checkpoint_makes_gained_kept_and_lost() -> None:
-    def page() -> None:
-        import numpy as np
-
-        from attention_sieve.dashboard.components.grid import role_grid
-        from attention_sieve.dashboard.components.selection import Selection
-        from attention_sieve.dashboard.figures.roles.grid import RoleGrid
-
-        holds = np.array([[[True, True, False, False]]])
-        before = np.array([[[False, True, True, False]]])
-        scores = np.ones((1, 1, 4))
-        grid = RoleGrid(roles=["local"], scores=scores, holds=holds, held_before=before, tau=3.0, label="Change")
-        role_grid(grid, Selection("grid", []))
-
-    data = sent(run(page))
+    before = np.zeros((len(ROLES), 2, 3), dtype=bool)
+    before[2:4] = True
+    data = sent(run(grid_page, held_before=before))
     assert data["compared"]
-    assert numbers(data["states"], "u1").tolist() == [1, 3, 2, 0]
+    states = numbers(data["states"], "u1").reshape(before.shape)
+    assert [states[0, 0, 0], states[4, 0, 0], states[2, 0, 0], states[3, 1, 0]] == [0, 1, 2, 3]
 
 
 def test_how_often_labels_stay_travels_and_the_legend_says_what_is_faint() -> None:
@@ -295,11 +265,6 @@ def test_the_file_of_a_grid_says_of_each_head_what_it_mostly_does() -> None:
     grid = RoleGrid(roles=["local"], scores=np.ones((1, 1, 2)), holds=np.ones((1, 1, 2), bool), tau=3.0, label="A")
     svg = ET.fromstring(grid_svg(replace(grid, sentences=sentences)))
     assert [each.text for each in svg.findall(".//{*}g/{*}title")] == ["L0 H0: Rests on <b>.", "L0 H1: Looks back."]
-
-
-def test_heads_that_are_off_travel() -> None:
-    assert sent(run(grid_page))["off"] == []
-    assert sent(run(grid_page, off=[(1, 2), (0, 1)]))["off"] == [[0, 1], [1, 2]]
 
 
 def test_hostile_text_travels_as_data() -> None:

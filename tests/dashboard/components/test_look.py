@@ -44,12 +44,8 @@ def test_every_setting_goes_to_the_link_and_back_and_none_is_written_that_is_as_
     ("name", "value"),
     [
         ("view", "arcs"),
-        ("rows", "word"),
-        ("specials", ""),
         ("segments", "A-C"),
         ("colours", "heads"),
-        ("strongest", "4"),
-        ("share", "0"),
         ("share", "0.07"),
         ("share", "1.5"),
         ("pin", "from--1"),

@@ -4,6 +4,7 @@ import base64
 import json
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,6 @@ from attention_sieve.core.surface.frequencies import english_frequencies
 from attention_sieve.core.texts.text import read_file, texts_sha256
 from attention_sieve.dashboard.files import commands
 from attention_sieve.dashboard.samples import MENTIONS
-from attention_sieve.dashboard.state import Choice
 from attention_sieve.dashboard.views.comparison import wording as compare_wording
 from attention_sieve.dashboard.views.grammar.coreference import wording as coreference_wording
 from attention_sieve.dashboard.views.grammar.tree_probes.section import _runs
@@ -38,6 +38,8 @@ from attention_sieve.dashboard.views.word_swap.choice import SWAP
 FILES = {
     "a.txt": b"The old dog ran.\nWho sat? ||| A cat sat.\n",
     "a.json": b'[{"words": ["Dogs", "run"], "heads": [2, 0], "relns": ["nsubj", "root"]}, {"text": "\\u00e9t\\u00e9"}]',
+    "a.tsv": b"text_a\ttext_b\nOne.\tTwo.\n",
+    "b.json": b'[{"words": ["Dogs", "run"]}]',
     "b.jsonl": b'{"ids": [5, 6, 7, 5, 6], "needle": [1, 2], "answer": [4, 5]}\n',
 }
 
@@ -50,14 +52,13 @@ def test_texts_are_the_same_when_they_are_read_again(name):
     assert texts_sha256(again) == texts_sha256(texts)
 
 
-def test_the_command_scores_as_the_page_does(folders, tmp_path, monkeypatch):
+def test_the_command_scores_as_the_page_does(usual_choice, folders, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     files = find_checkpoint(str(folders("bert")))
     engine, texts = Engine(files, device="cpu", dtype="float32"), read_file("a.txt", FILES["a.txt"])
-    choice = Choice(
-        checkpoint=files.name, device="cpu", dtype="float32", kind="self", off=((0, 1), (1, 2)), corpus="typed",
-        criterion=Criterion(tau=1.5), score_settings=ScoreSettings(direction="both", block_entropy=False),
-    )  # fmt: skip
+    settings = ScoreSettings(direction="both", block_entropy=False)
+    off = ((0, 1), (1, 2))
+    choice = replace(usual_choice, kind="self", off=off, criterion=Criterion(tau=1.5), score_settings=settings)
     commands.begin_page()
     fact = commands.command("score", choice, engine, texts, *commands.role_options(choice, engine))["command"]
     program, *arguments = shlex.split(fact)
@@ -100,12 +101,13 @@ def of_coreference(at):
     return mapped(at, f"{GROUPS[0]} mentions"), found / found.max()
 
 
-def of_comparison(at):
-    return table(at, "mean_b")["p_adjusted"], pd.read_parquet("compare.parquet")["p_adjusted"]
+def of_table(shown, file, column=""):
+    """The numbers of a column of a table, which has the column `shown`, and of the file."""
 
+    def numbers(at):
+        return table(at, shown)[column or shown], pd.read_parquet(f"{file}.parquet")[column or shown]
 
-def of_roles(at):
-    return table(at, "holds")["mean"], pd.read_parquet("roles.parquet")["mean"]
+    return numbers
 
 
 def of_controls(at):
@@ -132,18 +134,6 @@ def of_surface(at):
     return shown["mean"], written[also_shown]["mean"]
 
 
-def of_ablation(at):
-    return table(at, "delta")["delta"], pd.read_parquet("ablate.parquet")["delta"]
-
-
-def of_single_heads(at):
-    return table(at, "even_head")["without"], pd.read_parquet("single-heads.parquet")["without"]
-
-
-def of_agreement(at):
-    return table(at, "spearman")["spearman"], pd.read_parquet("agreement.parquet")["spearman"]
-
-
 def of_similarity(at):
     written = pd.read_parquet("similarity.parquet").sort_values("divergence")["divergence"]
     shown = table(at, "divergence")["divergence"]
@@ -168,10 +158,6 @@ def of_gradients(at):
 def of_word_links(at):
     shares = pd.read_parquet("word-links.parquet")["share"]
     return mapped(at, "Links "), shares / shares.max()
-
-
-def of_copying(at):
-    return table(at, "looks")["looks"], pd.read_parquet("copying.parquet")["looks"]
 
 
 def of_probes(at):
@@ -204,8 +190,10 @@ LINKS = {"text": "A dog sat.", TABS: links_wording.TITLE}
 SINKS = {"corpus_text": "\n".join(["mat" + 80 * " dog", "sat" + 80 * " the"])}
 CHANCE = {"chance": "true", "method": "mean alone", "tau": "1.05"}
 COPYING = {"details": copying_wording.TITLE, "corpus_text": "\n".join(REPEATS)}
+WITHOUT_ONE = {"details": "Table", "tau": "1.5", "off": "0-1"}
+ONE_HEAD = of_table("even_head", "single-heads", "without")
 PAGES = {
-    "roles": ("roles", "table of roles", {"details": "Table", "tau": "1.5", "off": "0-1"}, of_roles),
+    "roles": ("roles", "table of roles", WITHOUT_ONE, of_table("holds", "roles", "mean")),
     "controls": ("roles", "table of controls", CHANCE, of_controls),
     "relations": ("grammar", "table of relations", {}, of_relations),
     "claim": ("claims", "table of claim", CLAIM, of_claim),
@@ -213,13 +201,13 @@ PAGES = {
     "sinks": ("roles", "table of sinks", SINKS, of_sinks),
     "gradients": ("surface", "gradients", GRADIENTS, of_gradients),
     "word links": ("inspect", "map of links over the corpus", LINKS, of_word_links),
-    "ablation": ("importance", "table of ablation", {}, of_ablation),
-    "single heads": ("importance", "table of one head a layer", {"keep one": "true"}, of_single_heads),
-    "importance": ("importance", "table of correlations with ablation", AGREEMENT, of_agreement),
+    "ablation": ("importance", "table of ablation", {}, of_table("delta", "ablate")),
+    "single heads": ("importance", "table of one head a layer", {"keep one": "true"}, ONE_HEAD),
+    "importance": ("importance", "table of correlations with ablation", AGREEMENT, of_table("spearman", "agreement")),
     "similarity": ("similarity", "table of distances of heads", SIMILARITY, of_similarity),
-    "copying": ("roles", "table of copying", COPYING, of_copying),
+    "copying": ("roles", "table of copying", COPYING, of_table("looks", "copying")),
     "coreference": ("grammar", "map of antecedents", COREFERENCE, of_coreference),
-    "comparison": ("compare", "table of differences", COMPARE, of_comparison),
+    "comparison": ("compare", "table of differences", COMPARE, of_table("mean_b", "compare", "p_adjusted")),
     "tree probes": ("grammar", "table of probe scores", PROBES, of_probes),
     "word swap": ("inspect", "map of moved attention", {"text": SWAPPED[0], SWAP: SWAPPED[1]}, of_swap),
 }

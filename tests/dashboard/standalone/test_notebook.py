@@ -133,14 +133,11 @@ def test_bad_input_gets_a_sentence(guessing, in_memory, monkeypatch):
         sieve.show(transformers.BertModel(config), "She ran.", tokenizer=in_memory[1])
     with pytest.raises(TypeError, match=r"show\(\) got an unexpected keyword argument 'alpha'"):
         sieve.show(guessing, "She ran.", alpha=0.1)
-    monkeypatch.delitem(sys.modules, HeadsWidget.__module__)
-    monkeypatch.setitem(sys.modules, "anywidget", None)
-    with pytest.raises(AnalysisError, match=r"anywidget, which is not installed\. Install it with: pip install"):
-        sieve.show(guessing, "She ran.")
-
-
-def test_more_weights_than_a_notebook_should_hold_are_refused(guessing):
     shown = passed_texts(guessing, [PAIR])
     n_times = 1 + MOST_WEIGHTS // shown[0][1].text_attention.attention.size
     with pytest.raises(AnalysisError, match=r"and a cell shows at most 50,000,000\. Show fewer or shorter texts"):
         HeadsWidget(sieve.load(guessing).files, RoleSettings(), (), shown * n_times)
+    monkeypatch.delitem(sys.modules, HeadsWidget.__module__)
+    monkeypatch.setitem(sys.modules, "anywidget", None)
+    with pytest.raises(AnalysisError, match=r"anywidget, which is not installed\. Install it with: pip install"):
+        sieve.show(guessing, "She ran.")

@@ -9,10 +9,6 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.dashboard.web.class_link import class_link
 
 
-def test_the_link_leads_to_the_lessons():
-    assert class_link("class.example", 8501) == "http://class.example:8501/lessons"
-
-
 @pytest.mark.parametrize(("host", "port"), [("a b", 80), ("", 80), ("a/b", 80), ("user@host", 80), ("host", 0)])
 def test_what_is_no_host_is_said(host, port):
     with pytest.raises(AnalysisError, match="Set HOST and PORT"):

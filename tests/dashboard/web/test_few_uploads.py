@@ -49,12 +49,15 @@ def send(held):
     return sent
 
 
-def test_as_many_uploads_as_allowed_are_held_and_the_next_is_told_why(held, send):
+def test_each_page_holds_as_many_uploads_as_allowed_and_the_next_is_told_why_until_one_is_removed(held, send):
     async def one_after_the_other():
-        return [await send("PUT", f"/_stcore/upload_file/page/{number}") for number in range(MOST + 1)]
+        answers = [await send("PUT", f"/_stcore/upload_file/page/{number}") for number in range(MOST + 1)]
+        answers.append(await send("PUT", "/_stcore/upload_file/other/0"))
+        answers.append(await send("DELETE", "/_stcore/upload_file/page/0"))
+        return [*answers, await send("PUT", "/_stcore/upload_file/page/new")]
 
-    answers = asyncio.run(one_after_the_other())
-    assert answers == [(200, "done")] * MOST + [(413, "This page holds 3 uploads already. Remove one of them first.\n")]
+    done, refused = (200, "done"), (413, "This page holds 3 uploads already. Remove one of them first.\n")
+    assert asyncio.run(one_after_the_other()) == [*[done] * MOST, refused, done, done, done]
     assert len(held.file_storage["page"]) == MOST
 
 
@@ -65,17 +68,6 @@ def test_uploads_that_arrive_together_are_counted_before_they_are_held(held, sen
     statuses = [status for status, _ in asyncio.run(together())]
     assert sorted(statuses) == [200] * MOST + [413] * (20 - MOST)
     assert len(held.file_storage["page"]) == MOST
-
-
-def test_a_removed_upload_makes_room_and_other_pages_have_their_own(held, send):
-    async def visit():
-        for number in range(MOST):
-            await send("PUT", f"/_stcore/upload_file/page/{number}")
-        elsewhere = await send("PUT", "/_stcore/upload_file/other/0")
-        await send("DELETE", "/_stcore/upload_file/page/0")
-        return elsewhere, await send("PUT", "/_stcore/upload_file/page/new")
-
-    assert asyncio.run(visit()) == ((200, "done"), (200, "done"))
 
 
 def test_other_requests_are_handed_on_and_ask_for_no_server(send, monkeypatch):

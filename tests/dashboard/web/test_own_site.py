@@ -12,24 +12,8 @@ from streamlit import config
 from attention_sieve.dashboard.web.own_site import HEADERS, OwnSiteOnly
 
 OWN = ("localhost", "127.0.0.1", "[::1]", "localhost:8501", "LOCALHOST:8501", "localhost.")
-OTHERS = (
-    "evil.example",
-    "localhost.evil.example",
-    "evil.example:8501",
-    "localhost@evil.example",
-    "",
-    "localhost:x",
-    "10.0.0.1",
-)
-FOREIGN = (
-    "http://evil.example",
-    "http://evil.example:8501",
-    "http://localhost:8502",
-    "null",
-    "",
-    "http://[",
-    "localhost",
-)
+OTHERS = ("localhost.evil.example", "evil.example:8501", "localhost@evil.example", "", "localhost:x", "10.0.0.1")
+FOREIGN = ("http://evil.example:8501", "http://localhost:8502", "null", "", "http://[", "localhost")
 
 
 async def _page(request):

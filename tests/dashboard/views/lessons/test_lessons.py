@@ -45,7 +45,7 @@ def click(at, key):
 
 @pytest.mark.parametrize(
     ("lesson", "family", "off"),
-    [(1, "bert", ""), (2, "gpt2", ""), (3, "bert", "0-0,1-1"), (5, "gpt2", ""), (5, "bert", "0-0,1-1")],
+    [(2, "gpt2", ""), (3, "bert", "0-0,1-1"), (5, "gpt2", "")],
 )
 def test_every_step_on_inspect_says_what_it_finds_in_any_checkpoint(app, small, lesson, family, off):
     checkpoint = small(family, **ROOM[family])
@@ -67,6 +67,9 @@ def test_another_text_does_not_do_where_words_of_the_sentence_are_asked_for(app)
     click(at, "put sentence back")
     assert at.text_area(key="text").value == SENTENCE
     assert "Here is a riddle" in panel(at)
+    click(at, "lesson guess it")
+    assert "Click a word in the right-hand column first." in panel(at)
+    assert "Step 2 of 6" in panel(at)
     click(at, "lesson next")
     at.text_area(key="text").set_value("Something else.").run()
     assert "another text is on screen" in panel(at)
@@ -91,14 +94,15 @@ def test_a_prediction_stands_beside_the_answer(app):
 
 
 def test_a_link_holds_the_prediction_of_the_step_that_it_leads_to(app):
-    assert "You said L0 H2 (100%): right." in panel(app(lesson="2", step="2", said="0-2"))
+    at = app(lesson="2", step="2", said="0-2")
+    assert "You said L0 H2 (100%): right." in panel(at)
+    assert at.session_state[state.HEADS] == [(0, 2)]
     assert "You said 7." in panel(app(lesson="2", step="4", said="7"))
     assert re.search(r"You said closed \(\d+%\)\.", panel(app(lesson="1", step="3", said="5")))
 
 
-@pytest.mark.parametrize("said", ["9-99", "123456-1"])
-def test_a_predicted_head_that_this_checkpoint_does_not_have_is_none(app, said):
-    assert "You have not guessed." in panel(app(lesson="2", step="2", said=said))
+def test_a_predicted_head_that_this_checkpoint_does_not_have_is_none(app):
+    assert "You have not guessed." in panel(app(lesson="2", step="2", said="9-99"))
 
 
 @pytest.mark.parametrize(
@@ -106,7 +110,6 @@ def test_a_predicted_head_that_this_checkpoint_does_not_have_is_none(app, said):
     [
         ("2", "2", "<img src=x onerror=alert(1)>"),
         ("2", "2", "7"),
-        ("2", "4", "0-2"),
         ("2", "4", "1" * 7),
         ("2", "1", "0-2"),
         ("1", "3", "x" * 5000),
@@ -139,14 +142,6 @@ def test_settings_of_the_link_stay_in_force_in_a_lesson(app):
     assert app(lesson="2", step="2", tau="2.5").slider(key="tau").value == 2.5
 
 
-def test_who_did_not_guess_is_told_the_answer(app):
-    at = app(lesson="2", step="1")
-    click(at, "lesson next")
-    assert "You have not guessed." in panel(at)
-    assert "L0 H2 does it most" in panel(at)
-    assert at.session_state[state.HEADS] == [(0, 2)]
-
-
 def test_a_checkpoint_that_takes_no_such_text_keeps_the_lesson(app, small):
     at = app(checkpoint=small("bert"), lesson="1", step="1")
     assert any("takes 40" in each.value for each in at.error)
@@ -154,10 +149,7 @@ def test_a_checkpoint_that_takes_no_such_text_keeps_the_lesson(app, small):
     assert "Step 2 of 6" in panel(at)
 
 
-@pytest.mark.parametrize(
-    ("lesson", "step", "said"),
-    [("9", "1", "lesson 7, step 1"), ("1", "77", "lesson 1, step 6"), ("x", "y", "lesson 1,")],
-)
+@pytest.mark.parametrize(("lesson", "step", "said"), [("9", "1", "lesson 7, step 1"), ("x", "77", "lesson 1, step 6")])
 def test_a_link_to_a_step_that_there_is_not_is_said(app, lesson, step, said):
     at = app(lesson=lesson, step=step)
     assert any(said in each.value for each in at.warning)
@@ -177,6 +169,9 @@ def test_the_lesson_of_chance_counts_random_models_and_takes_texts(app, small):
     assert at.session_state["corpus_text"] == f"{before}\nThe cat sat."
     assert at.text_input(key=course.SENTENCE_TO_ADD).value == ""
     assert "only 4, and over these" in panel(at)
+    click(at, "sentence 1")
+    assert f"Added: {MORE_EVIDENCE[0]}" in panel(at)
+    assert next(button for button in at.button if button.key == "sentence 1").disabled
 
 
 @pytest.mark.parametrize(("page", "lesson"), [("inspect", "2"), ("roles", "4"), ("compare", "6")])
@@ -247,16 +242,7 @@ def test_a_checkpoint_without_such_a_head_is_told_so(by_hand):
     assert not answers.previous_word(even).is_right((0, 0))
 
 
-@pytest.mark.parametrize(
-    ("head", "said"),
-    [
-        ((0, 0), "looks_far"),
-        ((0, 1), "looks_ahead"),
-        ((0, 2), "looks_at_itself"),
-        ((0, 3), "rests"),
-    ],
-)
-def test_feedback_says_what_the_guessed_head_does(by_hand, head, said):
+def test_feedback_says_what_the_guessed_head_does(by_hand):
     seen, n, closed, shop = by_hand
     attention = np.full((1, 4, n, n), 1 / n)
     attention[0, 0, closed] = np.eye(n)[shop]
@@ -264,13 +250,11 @@ def test_feedback_says_what_the_guessed_head_does(by_hand, head, said):
     attention[0, 2] = np.eye(n)
     attention[0, 3] = np.eye(n)[-1]
     result = answers.previous_word(replace(seen, text_attention=replace(seen.text_attention, attention=attention)))
-    phrase = result.doing(head)
-    assert phrase.name == said
-    values = dict(phrase.values)
-    assert values["head"] == f"L0 H{head[1]}"
-    assert values["share"] == "100%"
-    if said == "looks_far":
-        assert (values["word"], values["most"]) == ("closed", "shop")
+    for head, said in enumerate(("looks_far", "looks_ahead", "looks_at_itself", "rests")):
+        phrase = result.doing((0, head))
+        assert phrase.name == said
+        assert dict(phrase.values).items() >= {"head": f"L0 H{head}", "share": "100%"}.items()
+    assert dict(result.doing((0, 0)).values).items() >= {"word": "closed", "most": "shop"}.items()
 
 
 def test_words_in_pieces_are_named_whole(app):
@@ -278,10 +262,6 @@ def test_words_in_pieces_are_named_whole(app):
     at = app(lesson="3", step="3", text="My uncle repaired three gramophones.")
     assert "repaired → gramophones." in panel(at)
     assert "##" not in panel(at)
-
-
-def heads_named(text):
-    return {(int(layer), int(head)) for layer, head in re.findall(r"L(\d+) H(\d+)", text)}
 
 
 def test_the_ranking_of_lesson_5_flips_without_the_heads_that_it_names(app):
@@ -292,7 +272,7 @@ def test_the_ranking_of_lesson_5_flips_without_the_heads_that_it_names(app):
     said = panel(at)
     assert f"1. {SIMILAR[1]}" in said
     found = re.search(r"(\d+) of 72 are enough: without (.*?), \*", said)
-    off = heads_named(found[2])
+    off = {(int(layer), int(head)) for layer, head in re.findall(r"L(\d+) H(\d+)", found[2])}
     assert len(off) == int(found[1]) <= 5
     model, tokenizer = bundled_alone()
     before, after = cosines(model, tokenizer, ()), cosines(model, tokenizer, off)
@@ -357,14 +337,12 @@ def test_a_number_is_right_within_a_tenth_of_it():
     assert [found.is_right(guess) for guess in (40, 44, 36, 45, 35, None, (1, 2))] == [True] * 3 + [False] * 4
 
 
-@pytest.mark.parametrize(("lesson", "step", "query"), [("1", "2", "closed"), ("3", "1", "opened")])
-def test_a_riddle_sends_words_without_links_and_its_answer_the_links_and_the_guess(app, lesson, step, query):
-    at = app(lesson=lesson, step=step, head="0-2")
-    asking = arcs(at)
-    assert asking["queries"]["tokens"][asking["asked"]["query"]] == query
+def test_a_riddle_sends_words_without_links_and_its_answer_the_links_and_the_guess(app):
+    asking = arcs(app(lesson="3", step="1", head="0-2"))
+    assert asking["queries"]["tokens"][asking["asked"]["query"]] == "opened"
     assert not any(b64decode(asking["attention"]))
     assert (asking["asked"]["guess"], asking["asked"]["is_answered"]) == (None, False)
-    answer = arcs(app(lesson=lesson, step=str(int(step) + 1), said="1"))
+    answer = arcs(app(lesson="3", step="2", said="1"))
     assert answer["asked"] == {"query": asking["asked"]["query"], "guess": 1, "is_answered": True}
     assert answer["heads"][0]["name"] == asking["heads"][0]["name"]
     assert any(b64decode(answer["attention"]))
@@ -376,7 +354,6 @@ def test_a_riddle_sends_words_without_links_and_its_answer_the_links_and_the_gue
         ("1", "2", r"\d+%"),
         ("2", "1", r"L\d+ H\d+"),
         ("2", "3", r"\d+ of 72"),
-        ("3", "1", r"\d+%"),
         ("5", "1", r"\d+ of \d+ (heads|are enough)"),
     ],
 )
@@ -389,23 +366,12 @@ def test_the_step_that_asks_does_not_give_its_answer_away(app, lesson, step, ans
     assert found[0] not in asking
 
 
-def test_a_word_has_to_be_chosen_first(app):
-    at = app(lesson="1", step="2")
-    click(at, "lesson guess it")
-    assert "Click a word in the right-hand column first." in panel(at)
-    assert "Step 2 of 6" in panel(at)
-
-
-@pytest.mark.parametrize("lesson", [2, 4])
-def test_the_next_lesson_begins_after_a_sentence_of_the_readers_own(app, pair, lesson):
+def test_the_next_lesson_begins_after_a_sentence_of_the_readers_own(app):
     """Also with a chosen head and a changed setting, which the address holds, too."""
-    pair()
-    page = steps_of(lesson)[-1].page
-    at = app(page, lesson=str(lesson), step=str(len(steps_of(lesson))), head="1-2", tau="2.5")
-    if page == "inspect":
-        at.text_area(key="text").set_value("The tired girl reads a long book.").run()
+    at = app(lesson="2", step=str(len(steps_of(2))), head="1-2", tau="2.5")
+    at.text_area(key="text").set_value("The tired girl reads a long book.").run()
     click(at, "lesson next")
-    assert f"Lesson {lesson + 1} of" in panel(at)
+    assert "Lesson 3 of" in panel(at)
 
 
 @pytest.fixture
@@ -438,17 +404,6 @@ def test_who_has_a_code_joins_the_class_on_the_list_of_lessons(app):
     click(at, "join class")
     assert f"You are in the class {code}." in panel(at)
     assert at.session_state[state.CLASS] == code
-
-
-def test_a_prepared_sentence_is_added_by_its_digit_and_only_once(app, small):
-    at = app("roles", checkpoint=small("bert"), lesson="4", step="5")
-    assert "only 3, and over these" in panel(at)
-    digits = [button.label for button in at.button if button.key.startswith("sentence ")]
-    assert digits == list("1234567890")
-    click(at, "sentence 1")
-    assert "only 4, and over these" in panel(at)
-    assert f"Added: {MORE_EVIDENCE[0]}" in panel(at)
-    assert next(button for button in at.button if button.key == "sentence 1").disabled
 
 
 def test_the_code_of_the_class_and_a_link_to_this_step_stand_in_a_corner_of_present(app):
