@@ -72,6 +72,7 @@ def _second_checkpoint() -> list[str]:
 _OF_HEAD: Final = frozenset({"head", "share", "even"})
 _TRAINED: Final[Mapping[str, object]] = MappingProxyType({state.TOY_STEP: None, state.TOY_OFF: []})
 """The last step of the laboratory's model, with all heads on."""
+_ANSWER: Final = partial(Step, shows=True, reveals=True)
 _ON_ROLES: Final = partial(Step, page="roles")
 _ON_COMPARE: Final = partial(Step, page="compare", may_lack=True)
 _IN_LABORATORY: Final = partial(Step, page="laboratory", may_lack=True)
@@ -87,12 +88,10 @@ LESSONS: Final[tuple[tuple[Step, ...], ...]] = (
             shows=True,
             sentence=NEAR.sentence,
         ),
-        Step(
+        _ANSWER(
             name="answer",
             finds=answers.near_object,
             names=frozenset({"head", "word", "most", "share"}),
-            shows=True,
-            reveals=True,
             sentence=NEAR.sentence,
         ),
         Step(name="why", names=frozenset({"heads", "layers"})),
@@ -100,21 +99,17 @@ LESSONS: Final[tuple[tuple[Step, ...], ...]] = (
     ),
     (
         _asking("next door", "head", answers.previous_word, WITH_PATTERNS),
-        Step(
+        _ANSWER(
             name="next door answer",
             finds=answers.previous_word,
             names=_OF_HEAD,
-            shows=True,
-            reveals=True,
             may_lack=True,
         ),
         _asking("rest", "number", answers.resting, ALONE, "heads"),
-        Step(
+        _ANSWER(
             name="rest answer",
             finds=answers.resting,
             names=_OF_HEAD | {"count", "heads"},
-            shows=True,
-            reveals=True,
         ),
         Step(name="why"),
         Step(name="try", speaks_of=frozenset({"special tokens"})),
@@ -129,12 +124,10 @@ LESSONS: Final[tuple[tuple[Step, ...], ...]] = (
             shows=True,
             sentence=FAR.sentence,
         ),
-        Step(
+        _ANSWER(
             name="far answer",
             finds=answers.far_object,
             names=_OF_HEAD | {"word", "most"},
-            shows=True,
-            reveals=True,
             may_lack=True,
             sentence=FAR.sentence,
         ),
@@ -175,13 +168,11 @@ LESSONS: Final[tuple[tuple[Step, ...], ...]] = (
             names=frozenset({"heads"}),
             speaks_of=SWITCHES,
         ),
-        Step(
+        _ANSWER(
             name="off answer",
             finds=answers.few_heads,
             puts={state.OFF: []},
             names=frozenset({"count", "names", "before", "after", "degrees", "heads", "tried"}),
-            shows=True,
-            reveals=True,
             may_lack=True,
         ),
         Step(
