@@ -145,14 +145,6 @@ def test_special_tokens_that_end_a_prompt_are_left_out_but_those_that_begin_it_s
     assert prompt_ids(checkpoint, text_of_ids(GivenTokens(given)), PassSettings()) == given
 
 
-def test_a_prompt_that_ends_inside_a_character_is_written_on_by_its_ids(decoder):
-    checkpoint = decoder("gpt2")
-    ids = checkpoint.tokenizer("the 🌍")["input_ids"]
-    half = text_of_ids(GivenTokens(tuple(ids[:-1])))
-    assert checkpoint.tokenizer.decode(ids[:-1]).endswith("\N{REPLACEMENT CHARACTER}")
-    assert len(written(checkpoint, half, tokens=2)) == 2
-
-
 def test_an_encoder_cannot_write(bundled):
     with pytest.raises(AnalysisError, match="cannot write a text on"):
         written(bundled)

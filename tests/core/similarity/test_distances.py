@@ -28,10 +28,10 @@ def of_text(pairs, n_queries=4, shape=(N_LAYERS, N_HEADS)):
     return TextDistances(pairs=np.array(pairs, dtype=np.float32), relative=relative, n_queries=n_queries)
 
 
-def of_square(square, n_layers=N_LAYERS):
-    """Distances over one text, from heads by heads."""
-    square = np.asarray(square)
-    return head_distances([of_text(squareform(square), shape=(n_layers, len(square) // n_layers))])
+def on_a_line(places):
+    """Distances between heads at places [layer head] on a line."""
+    at = np.array(places)
+    return np.abs(at.ravel()[:, None] - at.ravel()).reshape(*at.shape, *at.shape)
 
 
 def points(n, seed=0, axes=2):
@@ -53,27 +53,20 @@ def test_two_texts_count_alike_in_the_mean_and_by_their_rows_in_the_sum():
 
 
 def test_heads_on_a_line_are_nearest_to_their_neighbours():
-    at = np.array([[0.0, 7.0, 1.0], [1.5, 30.0, 4.0]])
-    found = of_square(np.abs(at.ravel()[:, None] - at.ravel()))
-    assert [head for head, _ in nearest_heads(found.mean, (0, 2))] == [(1, 0), (0, 0), (1, 2), (0, 1), (1, 1)]
-    assert nearest_heads(found.mean, (0, 2))[1][1] == pytest.approx(1)
-    assert closest_pair(found.mean) == ((0, 2), (1, 0), pytest.approx(0.5))
-
-
-def test_heads_that_are_one_and_the_same_are_a_closest_pair():
-    found = of_square(np.zeros((4, 4)))
-    assert closest_pair(found.mean) == ((0, 0), (0, 1), 0.0)
-    assert len(nearest_heads(found.mean, (1, 1))) == 3
+    distances = on_a_line([[0.0, 7.0, 1.0], [1.5, 30.0, 4.0]])
+    assert [head for head, _ in nearest_heads(distances, (0, 2))] == [(1, 0), (0, 0), (1, 2), (0, 1), (1, 1)]
+    assert nearest_heads(distances, (0, 2))[1][1] == pytest.approx(1)
+    assert closest_pair(distances) == ((0, 2), (1, 0), pytest.approx(0.5))
+    assert closest_pair(np.zeros((2, 2, 2, 2))) == ((0, 0), (0, 1), 0.0)
 
 
 def test_within_a_layer_a_head_is_not_compared_with_itself():
     at = np.array([[0.0, 1.0, 4.0], [10.0, 12.0, 17.0]])
-    found = of_square(np.abs(at.ravel()[:, None] - at.ravel()))
-    of_layers = layer_distances(found.mean)
+    of_layers = layer_distances(on_a_line(at))
     np.testing.assert_allclose(of_layers[0, 0], (1 + 4 + 3) / 3, rtol=1e-6)
     np.testing.assert_allclose(of_layers[1, 1], (2 + 7 + 5) / 3, rtol=1e-6)
     np.testing.assert_allclose(of_layers[0, 1], np.abs(at[0][:, None] - at[1]).mean(), rtol=1e-6)
-    within, between = within_and_between(found.mean)
+    within, between = within_and_between(on_a_line(at))
     assert within == pytest.approx((8 + 14) / 6, rel=1e-6)
     assert between == pytest.approx(of_layers[0, 1])
 
@@ -127,8 +120,7 @@ def test_heads_without_any_difference_lie_on_one_point():
 
 
 def test_the_tree_joins_the_closest_first_and_lays_like_beside_like():
-    at = np.array([[0.0, 7.0, 1.0], [1.5, 30.0, 4.0]]).ravel()
-    tree = head_tree(np.abs(at[:, None] - at).reshape(2, 3, 2, 3))
+    tree = head_tree(on_a_line([[0.0, 7.0, 1.0], [1.5, 30.0, 4.0]]))
     in_order = [tree.leaves[leaf] for leaf in tree.order]
     expected = [((0, 0),), ((0, 2),), ((1, 0),), ((1, 2),), ((0, 1),), ((1, 1),)]
     assert in_order in (expected, expected[::-1])
@@ -177,8 +169,7 @@ def test_of_many_heads_the_closest_are_one_leaf():
 
 
 def test_a_tree_falls_into_groups_that_are_closer_than_half_the_mean_distance():
-    at = np.array([[0.0, 10.0, 0.5], [10.4, 30.0, 0.6]]).ravel()
-    distances = np.abs(at[:, None] - at)
-    tree = head_tree(distances.reshape(2, 3, 2, 3))
-    assert tree.cut == pytest.approx(squareform(distances).mean() / 2)
+    distances = on_a_line([[0.0, 10.0, 0.5], [10.4, 30.0, 0.6]])
+    tree = head_tree(distances)
+    assert tree.cut == pytest.approx(squareform(distances.reshape(6, 6)).mean() / 2)
     assert groups(tree) == [((0, 0), (0, 2), (1, 2)), ((0, 1), (1, 0)), ((1, 1),)]

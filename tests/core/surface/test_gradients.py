@@ -175,12 +175,6 @@ def test_a_text_is_masked_alike_wherever_it_stands_and_otherwise_under_another_s
     assert not np.allclose(one[0].importance, two[0].importance, equal_nan=True)
 
 
-def test_only_a_head_that_guesses_masked_tokens_has_such_a_loss(loaded):
-    checkpoint = loaded("bert")
-    with pytest.raises(AnalysisError, match=r"has no masked-language-model head.*such as google-bert"):
-        found_of(checkpoint, [prepare(checkpoint, TEXTS[0], SELF)])
-
-
 def test_a_model_in_its_own_way_is_refused(guessing):
     with pytest.raises(AnalysisError, match="DebertaV2Model has its own attention code, so gradients of single"):
         check_gradients(guessing("deberta-v2"))

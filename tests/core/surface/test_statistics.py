@@ -159,15 +159,13 @@ def test_a_head_is_positional_from_nine_tenths_on():
     np.testing.assert_array_equal(found.holds, expected)
 
 
-def test_an_offset_that_few_tokens_have_makes_nothing_positional():
-    found = positional([surface(same_for_all([0, 0, 0, 0, 0]))])
+def test_texts_of_one_token_pairs_and_offsets_that_few_tokens_have_make_nothing_positional():
     # Every token that has a key four before it attends to it, but that is one of five.
-    assert not found.holds.any()
-
-
-def test_tokens_of_two_texts_have_no_offsets():
+    assert not positional([surface(same_for_all([0, 0, 0, 0, 0]))]).holds.any()
+    alone = surface(same_for_all([-1, 1, -1]))
+    assert not positional([alone]).holds.any()
+    assert positional([alone, surface(same_for_all([-1, 2, 1, -1]))]).share[0, 0] == 1
     crossed = surface(same_for_all([0, 1, 2]), distance=NAN)
-    assert not crossed.has_offsets
     assert np.isnan(offset_shares([crossed])).all()
     assert not positional([crossed]).holds.any()
     assert np.isnan(head_statistics([crossed]).of("top self")).all()
@@ -220,12 +218,6 @@ def test_statistics_take_rare_words_in_where_ranks_are_given():
 def rare_of(two_rarest, chance):
     cells = np.full((N_LAYERS, N_HEADS), NAN)
     return RareShares(rarest=cells, two_rarest=np.array(two_rarest), column=cells, chance=chance, n_texts=3)
-
-
-def test_a_text_of_one_token_makes_nothing_positional():
-    alone = surface(same_for_all([-1, 1, -1]))
-    assert not positional([alone]).holds.any()
-    assert positional([alone, surface(same_for_all([-1, 2, 1, -1]))]).share[0, 0] == 1
 
 
 def test_a_head_is_rare_above_half_and_twice_chance_and_only_where_it_is_not_positional():

@@ -112,20 +112,6 @@ def test_documents_are_the_units_as_in_a_cluster_robust_regression():
     assert np.isnan([alone.low, alone.p]).all()
 
 
-def test_of_heads_without_a_link_few_have_one_where_the_texts_of_a_document_are_alike():
-    rng = np.random.default_rng(5)
-    documents, n_heads = np.repeat(np.arange(12), 5), 2_000
-    of_document = rng.normal(0, 0.05, (12, 1, n_heads))[documents]
-    others = rng.uniform(0.2, 0.3, (60, 1, n_heads))
-    shares = others + of_document + rng.normal(0, 0.03, others.shape)
-    texts = [attended(*of_text) for of_text in zip(shares, others)]
-    names = [str(document) for document in documents]
-    of_units = pattern_links(texts, names, correction="none").p
-    as_independent = pattern_links(texts, correction="none").p
-    assert (of_units < 0.05).mean() < 0.065
-    assert (as_independent < 0.05).mean() > 0.1
-
-
 def test_a_head_is_chosen_on_one_half_and_judged_on_the_other():
     texts = [attended([[1.0, 0.2]], [[0.1, 0.1]]), attended([[0.4, 0.6]], [[0.1, 0.3]])]
     found = pattern_links(texts).held_out

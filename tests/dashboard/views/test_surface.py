@@ -53,8 +53,11 @@ def test_every_tab_opens_without_an_exception(opened, tab):
         assert len(charts(at)) == N_CHARTS[tab], "only the open tab is drawn"
 
 
-@pytest.mark.parametrize("statistic", ["sep", "entropy"])
-def test_the_grid_shows_what_the_library_gives(opened, bundled, statistic):
+@pytest.mark.parametrize(
+    ("statistic", "figure"),
+    [("sep", words.DOTS_2), ("entropy", words.DOTS_4), ("confidence", words.VOITA_1B), ("other", words.NO_FIGURE)],
+)
+def test_the_grid_shows_what_the_library_gives_and_names_its_figure(opened, bundled, statistic, figure):
     at = opened(words.HEADS, corpus_text=TEXTS, statistic=words.STATISTICS[statistic])
     shown = shown_map(at, words.STATISTICS[statistic])
     expected = find(SURFACE_ANALYSIS, bundled, read_typed(TEXTS)).heads.of(statistic)
@@ -63,6 +66,7 @@ def test_the_grid_shows_what_the_library_gives(opened, bundled, statistic):
     assert details[words.MEAN][2][5] == f"{expected[2, 5]:.3g}"
     assert details[words.TEXTS][0][0] == str(N_TEXTS)
     assert " to " in details["95% interval"][0][0]
+    assert figure in [each.value.replace("\\", "").replace(WORD_JOINER, "") for each in at.caption]
 
 
 def test_the_formulas_of_the_code_are_a_setting(opened):
@@ -79,15 +83,6 @@ def test_the_formulas_of_the_code_are_a_setting(opened):
     captions = [each.value for each in again.caption]
     assert words.BY_CODE in captions
     assert words.DENOMINATORS not in captions
-
-
-@pytest.mark.parametrize(
-    ("statistic", "expected"),
-    [("sep", words.DOTS_2), ("cls entropy", words.DOTS_4), ("confidence", words.VOITA_1B), ("other", words.NO_FIGURE)],
-)
-def test_the_grid_names_its_figure_or_says_that_there_is_none(opened, statistic, expected):
-    at = opened(words.HEADS, corpus_text=TEXTS, statistic=words.STATISTICS[statistic])
-    assert expected in [each.value.replace("\\", "").replace(WORD_JOINER, "") for each in at.caption]
 
 
 def test_the_headline_counts_what_the_statistics_say(opened, bundled):
@@ -225,7 +220,7 @@ def test_a_checkpoint_without_a_language_model_says_so(opened, small):
     assert not at.error
 
 
-@pytest.mark.parametrize("tab", TABS)
+@pytest.mark.parametrize("tab", [words.SHARES, words.ENTROPY, words.FUNCTIONS])
 def test_a_decoder_has_a_first_token_in_place_of_special_ones(opened, small, tab):
     at = opened(tab, checkpoint=small("gpt2"), corpus_text=TEXTS)
     assert not at.exception

@@ -41,11 +41,6 @@ def test_one_click_shows_the_first_visit_two_sentences_that_differ_in_a_word(app
         r"\*\*L5 H4\*\* moves (\d+)% of its attention on average", "\n".join(each.value for each in at.markdown)
     )
     assert int(moves[1]) > 50, "a first example in which little happens shows little"
-
-
-def test_an_example_in_which_little_changes_says_what_to_look_for(app):
-    at = app()
-    button(at, wording.CHANGE).click().run()
     assert wording.WHAT_IS_IT not in [each.value for each in at.caption]
     button(at, EXAMPLES[-1].label).click().run()
     assert wording.WHAT_IS_IT in [each.value for each in at.caption]
@@ -122,7 +117,6 @@ def test_an_example_replaces_both_and_the_readers_own_text_can_be_brought_back(s
     [
         (A, f"{B}\n{A}", wording.several(2)),
         (A, f"{A} ||| {B}", "The second text is a pair. A changed word is shown in single sentences"),
-        (f"{A} ||| {B}", B, "The first text is a pair."),
         (A, A.upper(), "have the same tokens, so nothing differs."),
         (A, "a " * 600, "tokens"),
         (" ", B, "There is no text yet."),
