@@ -49,6 +49,8 @@ def copy_table(finding: CopyFinding) -> "pd.DataFrame":
     nothing = np.full(finding.looks.shape, np.nan)
     effects = finding.effects
     numbers = {
+        "layer": layer,
+        "head": head,
         "looks": finding.looks,
         "writes": finding.writes,
         "times": finding.times,
@@ -56,16 +58,11 @@ def copy_table(finding: CopyFinding) -> "pd.DataFrame":
         "full": None if effects is None else np.full_like(nothing, effects.full),
         **{name: None if effects is None else getattr(effects, name) for name in CHANGES},
     }
-    table = pd.DataFrame({"layer": layer.ravel(), "head": head.ravel()})
-    table = table.assign(**{name: (nothing if of is None else of).ravel() for name, of in numbers.items()})
-    return table.assign(
-        **{
-            f"in_{name}": pd.array(
-                finding.columns[name].ravel() if name in finding.columns else [None] * len(table), "boolean"
-            )
-            for name in ("looks", "writes", "matters")
-        }
-    )
+    table = pd.DataFrame({name: (nothing if of is None else of).ravel() for name, of in numbers.items()})
+    for name in ("looks", "writes", "matters"):
+        holds = finding.columns[name].ravel() if name in finding.columns else [None] * len(table)
+        table[f"in_{name}"] = pd.array(holds, "boolean")
+    return table
 
 
 def _question(settings: CopySettings) -> Question[Text, Any]:

@@ -117,7 +117,6 @@ def _spec(title: str, looks: tuple[KindLook, ...], n_leaves: int, most: float, u
 
 
 def _leaf_layers(title: str, looks: Sequence[KindLook]) -> "tuple[alt.Chart, alt.Chart]":
-    """The mark of each leaf, which chooses its head, and its name."""
     marks = of_kind("leaf").mark_point(filled=True, size=60, opacity=1, cursor="pointer")
     marks = marks.encode(
         color=by_kind(alt.Color, title, looks, [look.color for look in looks]),

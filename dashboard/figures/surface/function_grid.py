@@ -109,7 +109,6 @@ def _cell(head: Head, place: int, order: float, functions: Sequence[Function]) -
 
 
 def _part(cell: Mapping[str, Any], number: int, functions: Sequence[Function]) -> dict[str, object]:
-    """The part of a cell for one of the head's functions."""
     width = (1 - 2 * SIDE_GAP) / len(functions)
     left = cell["left"] + number * width
     look = FUNCTIONS[functions[number].kind]
@@ -223,7 +222,6 @@ def _spec(grid: _Grid, kinds: tuple[str, ...]) -> Spec:
 
 
 def _boxes(grid: _Grid, kinds: Sequence[str]) -> "list[alt.Chart]":
-    """Cells of heads, their parts by function, and frames around the chosen ones."""
     tooltip = [
         alt.Tooltip("name:N", title="head"),
         alt.Tooltip("order:N", title=grid.order_name, format=".3~f"),

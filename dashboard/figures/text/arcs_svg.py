@@ -137,7 +137,6 @@ def _heading(direction: str, axis: str, side: Side) -> str:
 
 
 def _kept(maps: AttentionMaps, share: float, strongest: int | None) -> Bool[np.ndarray, "chosen query key"]:
-    """Which arcs are drawn."""
     sizes = np.abs(maps.attention) if maps.signs else maps.attention
     if strongest is None:
         kept = top_share(sizes, share, 1.0 if maps.keys.is_part and not maps.signs else None)

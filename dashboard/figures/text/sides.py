@@ -46,18 +46,15 @@ class Side:
 
     @classmethod
     def of(cls, text: TokenizedText, name: str = "") -> "Side":
-        """All tokens of a text."""
         special = (text.segments == SPECIAL) | of_template(text)
         return cls(tokens=text.tokens, special=special, segments=text.segments, words=text.words, name=name)
 
     @property
     def length(self) -> int:
-        """Number of tokens of the whole text."""
         return len(self.tokens) if self.n_whole is None else self.n_whole
 
     @property
     def is_part(self) -> bool:
-        """Whether these are only part of the tokens of the text."""
         return self.length > len(self.tokens)
 
     def part(self, start: int, stop: int) -> "Side":

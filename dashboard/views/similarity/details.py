@@ -31,7 +31,6 @@ MOST_ROWS: Final = 20_000
 
 
 def nearest(similar: Similar) -> None:
-    """The map and the table of the distances from the head that was chosen last."""
     left, right = halves()
     with left:
         heads = _map(similar)

@@ -44,7 +44,6 @@ def frequency_list() -> FrequencyList | None:
 
 
 def functions(surface: Surface) -> None:
-    """Draw the grid of functions, with each head in its column or in order of confidence."""
     st.markdown(wording.LABELS)
     rare = surface.finding.rare
     st.markdown(plain(wording.rare_texts(rare.n_texts, surface.finding.n_texts, surface.finding.frequencies.source)))

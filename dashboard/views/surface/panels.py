@@ -27,8 +27,6 @@ MOSTLY: Final = {"first": "the first token", "cls": "[CLS]", "sep": "[SEP]"}
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Surface:
-    """What the views of the page share."""
-
     visit: Visit
     finding: SurfaceFinding
     """Over the texts of the corpus that were not left out."""
@@ -59,7 +57,7 @@ def summary(
 
 
 def statistic_map(statistics: HeadStatistics, name: str, checkpoint: str, details: Sequence[Detail]) -> HeadMap:
-    """The means of a statistic of every head, with more details than these."""
+    """A statistic of every head, with details beside its mean."""
     label, values = wording.STATISTICS[name], statistics.of(name)
     return HeadMap(
         title=label,

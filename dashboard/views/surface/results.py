@@ -68,7 +68,6 @@ def _entropy(opened: Opened, statistics: HeadStatistics, heads: list[Head]) -> N
 
 
 def _picked(statistics: HeadStatistics, key: str) -> str:
-    """Let the reader choose a statistic that applies to some head."""
     applicable = [name for name in statistics.names if np.isfinite(statistics.of(name)).any()]
     options = {surface_wording.STATISTICS[name]: name for name in applicable}
     return from_list(surface_wording.STATISTIC, options, key=key)

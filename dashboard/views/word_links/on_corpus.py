@@ -106,7 +106,6 @@ def _best(links: PatternLinks, title: str) -> None:
 
 
 def _options(settings: WordLinkSettings) -> list[str]:
-    """The pattern and the tests as options of the command."""
     pattern = settings.pattern
     named = {"from": pattern.query, "to": pattern.key, "relation": pattern.relation}
     of_pattern = [f"--{name}={value}" for name, value in named.items() if value]

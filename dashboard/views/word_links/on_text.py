@@ -27,7 +27,6 @@ LISTED: Final = 4
 
 @in_its_place
 def linking_heads(visit: Visit, screen: OnScreen, attention: TextAttention, heads: list[Head]) -> None:
-    """Let the reader choose words, and rank the heads by the attention from one to the other."""
     with st.container(key="word-links"):
         try:
             words = pick_words(attention)
@@ -49,7 +48,6 @@ def linking_heads(visit: Visit, screen: OnScreen, attention: TextAttention, head
 
 
 def _ranking(visit: Visit, named: NamedLinks) -> None:
-    """List the strongest heads, with buttons that show their arcs."""
     links, alpha, off = named.links, visit.choice.criterion.alpha, visit.choice.off
     best, *_ = links.ranked
     share, even = float(links.shares[best]), float(links.even[best])

@@ -20,8 +20,6 @@ IS_ON: Final = "two sentences"
 
 @dataclass(frozen=True)
 class SwapExample:
-    """Two sentences that differ in one word."""
-
     label: str
     a: str
     b: str
@@ -59,7 +57,6 @@ def is_on() -> bool:
 
 
 def change_a_word() -> None:
-    """Draw the button that puts a second sentence beside the text on screen."""
     st.button(
         wording.CHANGE, key="change a word", icon=":material/swap_horiz:", help=wording.CHANGE_HELP, on_click=_begin
     )

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 
 def output_of_both(visit: Visit, texts: tuple[Text, Text]) -> None:
-    """The angle between the two sentence vectors, and what the checkpoint predicts for both."""
     with waiting() as report:
         output = visit.inference.on_screen(visit.engine, swapped, *texts, visit.settings, report=report)
     st.subheader(wording.OUTPUT)

@@ -104,7 +104,6 @@ def _compared(visit: Visit, texts: tuple[Text, Text]) -> WordSwap:
 
 
 def _pictures(visit: Visit, texts: tuple[Text, Text], swap: WordSwap, heads: list[Head]) -> None:
-    """The map of all heads, and the arcs of the chosen ones in both sentences."""
     if heads:
         moves = wording.head_moves(heads[-1], swap, largest_move(swap, heads[-1]))
         st.markdown(f"{moves} {wording.NOT_TESTED}")

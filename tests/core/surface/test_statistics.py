@@ -24,7 +24,14 @@ from attention_sieve.core.surface.labels import (
 )
 from attention_sieve.core.surface.observer import SurfaceObserver
 from attention_sieve.core.surface.per_text import SHARES, SPREAD, TextSurface
-from attention_sieve.core.surface.statistics import head_statistics, layer_statistics, uniform_entropy
+from attention_sieve.core.surface.statistics import (
+    BEHAVIOURS,
+    HeadStatistics,
+    behaviours,
+    head_statistics,
+    layer_statistics,
+    uniform_entropy,
+)
 from attention_sieve.core.texts.text import Text
 
 NAN = float("nan")
@@ -294,3 +301,33 @@ def test_shares_of_keys_are_shares(top, ranks):
     found = rare_shares(texts, [ranks])
     assert (found.rarest <= found.two_rarest).all()
     assert 0 < found.chance <= 1
+
+
+def of_two_heads(**of_first_head):
+    """Statistics of two heads of one layer: what is given of the first, all else 0.3."""
+    names = ("self", "previous", "next", "cls", "sep", "punctuation", "entropy")
+    mean = np.full((len(names), 1, 2), 0.3)
+    for name, value in of_first_head.items():
+        mean[names.index(name), 0, 0] = value
+    return HeadStatistics(names=names, mean=mean, low=mean, high=mean, n_texts=np.full(len(names), 5))
+
+
+@pytest.mark.parametrize(
+    ("of_head", "label"),
+    [
+        ({}, None),
+        ({"next": 0.51}, "next"),
+        ({"next": 0.5}, None),
+        ({"previous": 0.51}, "previous"),
+        ({"entropy": 3.81}, "broad"),
+        ({"cls": 0.61}, "cls"),
+        ({"cls": 0.55}, None),
+        ({"sep": 0.61, "next": 0.9}, "sep"),
+        ({"sep": 0.7, "punctuation": 0.61}, "punctuation"),
+        ({"self": 0.99}, None),
+        ({"next": 0.7, "sep": np.nan}, "next"),
+    ],
+)
+def test_a_head_is_labelled_by_the_last_behaviour_it_shows(of_head, label):
+    found = behaviours(of_two_heads(**of_head))
+    assert found.tolist() == [[-1 if label is None else BEHAVIOURS.index(label), -1]]
