@@ -116,6 +116,11 @@ def in_single_precision(result: Any) -> dict[str, np.ndarray]:
     return {name: array.astype(np.float32) if array.dtype.kind == "f" else array for name, array in arrays.items()}
 
 
+def as_fields(arrays: Arrays) -> dict[str, Any]:
+    """The inverse of `in_single_precision`: fields by name, whose numbers are numbers again."""
+    return {name: array if array.ndim else array.item() for name, array in arrays.items()}
+
+
 def text_to_array(value: str) -> UInt8[np.ndarray, " byte"]:
     """Encode any Python string, lone surrogates included, as an array."""
     return np.frombuffer(value.encode("utf-8", "surrogatepass"), np.uint8)

@@ -9,7 +9,7 @@ import numpy as np
 from attention_sieve.core.answering import Analysis
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
-from attention_sieve.core.passes.question import Question, in_single_precision, text_alone, text_itself
+from attention_sieve.core.passes.question import Question, as_fields, in_single_precision, text_alone, text_itself
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.similarity.distances import (
     USUAL_DISTANCES,
@@ -52,7 +52,7 @@ def distance_question(settings: DistanceSettings) -> Question[Text, TextDistance
         depends_on=text_alone,
         compute=compute,
         pack=in_single_precision,  # 40 kB of a text for 144 heads
-        unpack=lambda arrays: TextDistances(**{**arrays, "n_queries": int(arrays["n_queries"])}),
+        unpack=lambda arrays: TextDistances(**as_fields(arrays)),
     )
 
 

@@ -15,6 +15,7 @@ from attention_sieve.core.passes.question import (
     Arrays,
     Question,
     array_to_text,
+    as_fields,
     in_single_precision,
     text_alone,
     text_itself,
@@ -106,7 +107,8 @@ def _pack_surface(result: TextSurface) -> Arrays:
 
 
 def _unpack_surface(arrays: Arrays) -> TextSurface:
-    return TextSurface(**{**arrays, "key_words": tuple(json.loads(array_to_text(arrays["key_words"])))})
+    words = tuple(json.loads(array_to_text(arrays["key_words"])))
+    return TextSurface(**as_fields(arrays) | {"key_words": words})
 
 
 @cache
@@ -126,7 +128,7 @@ def gradient_question(punctuation: tuple[str, ...]) -> Question[Text, TextGradie
         depends_on=text_alone,
         compute=compute,
         pack=in_single_precision,
-        unpack=lambda arrays: TextGradients(**{**arrays, "n_masked": int(arrays["n_masked"])}),
+        unpack=lambda arrays: TextGradients(**as_fields(arrays)),
     )
 
 

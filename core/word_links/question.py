@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from attention_sieve.core.attention.settings import ONE_STACK, PassSettings, Window
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
-from attention_sieve.core.passes.question import Question, in_single_precision, text_alone, text_itself
+from attention_sieve.core.passes.question import Question, as_fields, in_single_precision, text_alone, text_itself
 from attention_sieve.core.passes.texts import PassText, TextAttention
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.word_links.habits import SumsByDistance, text_distances, word_attention
@@ -30,7 +30,7 @@ WORD_LINKS: Question[PatternText, PatternAttention] = Question(
     depends_on=_depends_on,
     compute=_compute,
     pack=in_single_precision,
-    unpack=lambda arrays: PatternAttention(**{**arrays, "n_pairs": int(arrays["n_pairs"])}),
+    unpack=lambda arrays: PatternAttention(**as_fields(arrays)),
     kinds=(*ONE_STACK, "encoder"),
     why_not="A pattern is of words of one text, but decoder and cross-attention need two. Choose encoder attention.",
 )

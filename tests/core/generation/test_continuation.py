@@ -32,15 +32,11 @@ def test_what_was_written_follows_the_prompt_by_its_ids_as_the_model_reads_them(
     assert found.end is None
 
 
-def test_pieces_are_the_characters_that_were_written(decoder):
+def test_pieces_are_the_characters_that_were_written_and_a_part_of_one_is_said_to_be(decoder):
     checkpoint = decoder("gpt2")
     found = after(checkpoint, ids_of(checkpoint, " on a mat."))
     assert found.written == " on a mat." == "".join(found.pieces)
     assert not found.ends_inside_a_character
-
-
-def test_a_text_that_ends_inside_a_character_says_so_until_it_is_complete(decoder):
-    checkpoint = decoder("gpt2")
     ids = ids_of(checkpoint, " 🌍")
     assert after(checkpoint, ids[:-1]).ends_inside_a_character
     assert not after(checkpoint, ids).ends_inside_a_character

@@ -75,13 +75,6 @@ def test_heads_that_are_off_stay_off_while_the_text_is_written(decoder):
         ids.append(each.token)
 
 
-def test_a_seed_decides_what_is_drawn(decoder):
-    checkpoint = decoder("gpt2")
-    drawn = [ids_of(written(checkpoint, temperature=1.5, seed=seed)) for seed in (0, 0, 1)]
-    assert drawn[0] == drawn[1] != drawn[2]
-    assert drawn[0] != ids_of(written(checkpoint))
-
-
 def test_a_text_that_was_stopped_goes_on_as_it_would_have(decoder):
     checkpoint, how = decoder("qwen3"), {"temperature": 1.0, "seed": 5}
     at_once = ids_of(written(checkpoint, tokens=10, **how))

@@ -151,14 +151,6 @@ def test_a_head_planted_twice_is_found_and_lies_at_no_distance(tmp_path):
         np.testing.assert_allclose(one.relative[1, 0, 2], 0, atol=1e-6)
 
 
-def test_heads_of_layers_after_a_head_that_is_off_are_others(loaded):
-    settings = PassSettings(off=((0, 1),))
-    on, off = found(loaded("bert"))[0], found(loaded("bert"), settings=settings)[0]
-    first = squareform(np.abs(on.pairs - off.pairs)).reshape(N_LAYERS, N_HEADS, N_LAYERS, N_HEADS)
-    assert first[0, :, 0].max() == 0
-    assert first[1, :, 0].max() > 1e-5
-
-
 def compared(*maps):
     """Divergences of maps [row key] given as lists."""
     maps = torch.tensor(maps, dtype=torch.float64) + attention_sieve.core.similarity.observer.FLOOR

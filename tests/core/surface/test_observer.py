@@ -322,9 +322,3 @@ def test_a_head_that_is_off_agrees_with_none_in_its_output(loaded):
     (found,) = found_of(checkpoint, [text], off)
     assert found.output_agreement[0] == 0
     assert found.output_agreement[1] > 0
-
-
-def test_words_of_the_keys_come_along(loaded):
-    checkpoint = loaded("bert")
-    (found,) = found_of(checkpoint, [prepare(checkpoint, Text(("The unbelievable cat.",)), SELF)])
-    assert found.key_words == ("", "the", "unbelievable", "unbelievable", "unbelievable", "cat", ".", "")

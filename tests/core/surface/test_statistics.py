@@ -132,12 +132,8 @@ def test_offsets_are_counted_where_they_exist():
     assert of_second[RADIUS - 2] == 1.0
     assert (shares[-1] == 0).all()
     assert np.isnan(shares[0]).all(), "no word has one five before it"
-
-
-def test_what_is_further_away_is_the_rest():
     n = 2 * RADIUS + 3
-    shares = offset_shares([surface(same_for_all([0] * n)), surface(same_for_all([0] * n))])
-    assert shares[-1, 0, 0] == pytest.approx((n - RADIUS - 1) / n)
+    assert offset_shares([surface(same_for_all([0] * n))])[-1, 0, 0] == pytest.approx((n - RADIUS - 1) / n)
 
 
 def test_texts_count_by_their_tokens():
@@ -191,6 +187,10 @@ def test_rare_words_are_counted_by_query_and_by_column():
     assert found.column[0, 0] == 1.0
     assert (found.rarest[1, 0], found.two_rarest[1, 0], found.column[1, 0]) == (0, 0, 0)
     assert found.chance == pytest.approx(3 / 5)
+    one_word = surface(same_for_all([-1, 1, 1, -1]), np.full((2, 3), 1))
+    found = rare_shares([one_word], [np.array([0, 600, 600, 0])])
+    assert found.chance == 1.0, "marks are no words"
+    np.testing.assert_allclose([found.rarest, found.two_rarest, found.column], 1)
 
 
 def test_rare_words_are_beyond_the_most_frequent_and_means_are_over_texts():
@@ -206,12 +206,6 @@ def test_rare_words_are_beyond_the_most_frequent_and_means_are_over_texts():
     np.testing.assert_allclose(found.two_rarest, 1)
     np.testing.assert_allclose(found.column, 0)
     assert found.chance == pytest.approx((1 + 2 / 4) / 2)
-
-
-def test_marks_are_no_rare_words_where_there_is_but_one_word():
-    found = rare_shares([surface(same_for_all([-1, 1, 1, -1]), np.full((2, 3), 1))], [np.array([0, 600, 600, 0])])
-    assert found.chance == 1.0
-    np.testing.assert_allclose([found.rarest, found.two_rarest, found.column], 1)
 
 
 def test_statistics_take_rare_words_in_where_ranks_are_given():

@@ -21,11 +21,8 @@ def test_words_of_several_tokens_are_one_and_repeated_ones_are_counted():
     assert [(each.occurrence, each.n_occurrences) for each in words if each.text == "the"] == [(1, 2), (2, 2)]
     assert word("baker").tokens == (2, 3)
     assert [each.segment for each in words] == [SPECIAL, 0, 0, 0, 0, 0, SPECIAL]
-
-
-def test_a_window_has_whole_words_only_and_counts_them_over_the_whole_text():
-    words = words_on(tokenized(), (3, 6))
-    assert [(each.text, each.occurrence) for each in words] == [("saw", 1), ("the", 2)]
+    in_window = words_on(tokenized(), (3, 6))
+    assert [(each.text, each.occurrence) for each in in_window] == [("saw", 1), ("the", 2)], "whole words only"
 
 
 def test_each_special_token_stands_for_itself():

@@ -42,7 +42,10 @@ def test_the_excess_is_what_the_pronoun_gives_beyond_the_greatest_other_word_and
     assert follower(link, []) == FOLLOWS
 
 
-def test_evenly_spread_attention_follows_no_pronoun():
+def test_heads_that_attend_evenly_or_were_removed_follow_no_pronoun():
+    removed = planted()
+    removed[FOLLOWS] = np.nan
+    assert follower(link_of(removed), []) is None
     link = link_of(even(n_queries=9, n_keys=9))
     assert link.excess == pytest.approx(0)
     assert follower(link, []) is None
@@ -59,22 +62,13 @@ def test_in_a_causal_model_words_before_the_antecedent_count_as_nothing():
     assert link.excess[FOLLOWS] == pytest.approx(0.9 - brother)
 
 
-def test_a_head_that_was_removed_follows_nothing():
-    attention = planted()
-    attention[FOLLOWS] = np.nan
-    assert follower(link_of(attention), []) is None
-
-
-def test_a_text_that_was_cut_before_the_pronoun_has_no_link():
+def test_a_text_that_was_cut_before_the_pronoun_and_two_texts_have_no_link():
+    across = PassText(kind="cross", source=TEXT.source, target=replace(TEXT.source))
+    assert pronoun_link(SENTENCE, looked(planted(), text=across)) is None
     text = PassText(kind="self", source=tokenized(TOKENS[:5], WORDS[:5], SPANS[:5]))
     attention = even(n_queries=5, n_keys=5)
     whole = Window((0, 5), (0, 5))
     assert pronoun_link(SENTENCE, looked(attention, text=text, window=whole)) is None
-
-
-def test_attention_between_two_texts_has_no_link():
-    text = PassText(kind="cross", source=TEXT.source, target=TEXT.source)
-    assert pronoun_link(SENTENCE, looked(planted(), text=replace(text, target=replace(TEXT.source)))) is None
 
 
 def test_a_head_that_follows_in_most_other_sentences_comes_before_one_that_follows_most_here():

@@ -91,12 +91,6 @@ def test_the_link_of_one_word_stands_out_and_that_of_a_column_or_a_habit_does_no
     assert [link.stands_out for link in (first, replace(first, attention=0.6))] == [True, False]
 
 
-def test_attention_that_is_spread_evenly_surprises_nobody():
-    links = surprising_links(looked(even(n_queries=9, n_keys=9), text=TEXT), no_habits())
-    assert len(links) == 6
-    assert max(link.excess for link in links) == pytest.approx(0)
-
-
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("reaches", [(), (Reach(), Reach(2, 1))])
 @settings(max_examples=20, deadline=None)

@@ -8,7 +8,6 @@ from similarity_figures import FIGURES, N_HEADS, N_LAYERS, PLANE, TREE, matrix
 from attention_sieve.core.roles.roles import BY_NAME
 from attention_sieve.core.similarity.layout import HeadPlane
 from attention_sieve.core.surface.statistics import BEHAVIOURS
-from attention_sieve.dashboard.figures.appearance import LESS, MORE
 from attention_sieve.dashboard.figures.heads import CHOICE
 from attention_sieve.dashboard.figures.similarity.dendrogram import MIXED
 from attention_sieve.dashboard.figures.similarity.head_kinds import BEHAVIOUR_LOOKS, NO_KIND, HeadKinds, role_looks
@@ -107,12 +106,6 @@ def test_both_planes_have_as_many_pixels_to_a_unit_on_both_axes():
         assert halves[0] == halves[1]
         assert "width / height" in scales[0]["domain"][0]["expr"]
         assert "height / width" in scales[1]["domain"][0]["expr"]
-
-
-def test_layers_are_told_apart_by_number_and_colour():
-    figure = FIGURES["by layer"]
-    assert figure.spec["layer"][0]["encoding"]["color"]["scale"]["range"][::2] == [LESS, MORE]
-    assert drawn_texts(figure).count("2") >= N_HEADS
 
 
 def test_looks_differ_in_colour_and_mark():

@@ -50,7 +50,7 @@ def test_the_authors_sum_is_smoothed_and_in_other_units(app):
     assert "(summed nats)" in sent(at, "Distance of the heads")["title"]
 
 
-@pytest.mark.parametrize("tab", [wording.TREE, wording.LAYERS, wording.PAIR, wording.TABLE])
+@pytest.mark.parametrize("tab", [wording.TREE, wording.LAYERS])
 def test_every_view_is_drawn(app, tab):
     at = app("similarity", **{"similarity details": tab})
     assert not at.exception

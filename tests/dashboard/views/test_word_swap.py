@@ -182,11 +182,6 @@ def test_a_causal_language_model_says_how_likely_the_words_are_and_what_comes_ne
     assert difference["queries"]["tokens"].index("red → black") == 5
 
 
-def test_a_masked_language_model_says_how_likely_the_words_are(swap, small):
-    (words,) = frames(swap(small("bert", "MaskedLM")))
-    assert words[["word in (a)", "word in (b)"]].to_numpy().tolist() == [["red", "black"]]
-
-
 def test_a_classifier_shows_its_classes_for_both(swap, small):
     (classes,) = frames(swap(small("bert", "SequenceClassification", num_labels=2, initializer_range=0.9)))
     assert list(classes.columns) == ["class", "(a)", "(b)"]
