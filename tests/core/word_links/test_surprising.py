@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from made_words import BROTHER_TOKENS, BROTHER_WORDS, even, looked, tokenized
 from passing import look_at
@@ -93,7 +93,6 @@ def test_the_link_of_one_word_stands_out_and_that_of_a_column_or_a_habit_does_no
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("reaches", [(), (Reach(), Reach(2, 1))])
-@settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 1_000))
 def test_every_heads_best_link_is_the_one_found_pair_by_pair(causal, reaches, seed):
     rng = np.random.default_rng(seed)
@@ -111,7 +110,6 @@ def test_every_heads_best_link_is_the_one_found_pair_by_pair(causal, reaches, se
     assert (1, 1) not in expected
 
 
-@settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 1_000))
 def test_links_do_not_depend_on_attention_to_and_from_special_tokens_and_punctuation(seed):
     rng = np.random.default_rng(seed)
