@@ -5,6 +5,7 @@ The answers of pages are computed by workers; `KeepingAnswers` keeps those of co
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, Final, Generic
 
 import numpy as np
@@ -79,11 +80,6 @@ class Record:
     def n_bytes(self) -> int:
         """Total size of the arrays."""
         return sum(array.nbytes for arrays in (self.arrays, self.attention) for array in (arrays or {}).values())
-
-    @property
-    def lengths(self) -> dict[str, np.ndarray]:
-        """The length as arrays."""
-        return {"n_tokens": np.array(self.n_tokens), "n_cut": np.array(self.n_cut)}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -272,7 +268,7 @@ def _packed(request: ItemRequest, record: Record) -> dict[str, Arrays]:
     for name, key in request.parts if record.arrays else ():
         results[key] = part_of(arrays, name)
         arrays = {other: array for other, array in arrays.items() if not other.startswith(f"{name} ")}
-    return {**results, request.key: {**arrays, **record.lengths}}
+    return {**results, request.key: {**arrays, **{name: np.array(getattr(record, name)) for name in LENGTHS}}}
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,7 +301,9 @@ class KeepingAnswers:
             yield from answer(checkpoint, question, items, prepared, settings)
             return
         if question.join is not None and question.parts:
-            parts = [_all_of(self(checkpoint, part, items, prepared, settings)) for part in question.parts]
+            parts = [
+                dict(chain.from_iterable(self(checkpoint, part, items, prepared, settings))) for part in question.parts
+            ]
             yield [(index, question.join([part[index] for part in parts])) for index in prepared]
             return
         question.check(settings.kind)
@@ -330,7 +328,3 @@ class KeepingAnswers:
 
 def _answer() -> AnswerQuestion:
     return answer
-
-
-def _all_of(batches: Iterator[list[tuple[int, Any]]]) -> dict[int, Any]:
-    return {index: result for batch in batches for index, result in batch}

@@ -5,6 +5,7 @@ Imports torch only if something has to be computed.
 
 import weakref
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from threading import Lock, get_ident
 from typing import Any, TypeVar
@@ -24,7 +25,7 @@ from attention_sieve.cache.answers import (
 from attention_sieve.cache.looks import Look, Looks, look_request, moved_back
 from attention_sieve.cache.memory import Memory
 from attention_sieve.cache.serving.models import Models
-from attention_sieve.cache.serving.requests import Report, Sender, Status, is_short
+from attention_sieve.cache.serving.requests import Report, is_short
 from attention_sieve.cache.serving.shares import STEP_SECONDS, STOPPED_BYTES, Quotas, UrgentWork
 from attention_sieve.cache.serving.worker import Worker
 from attention_sieve.cache.store.store import Store
@@ -63,7 +64,6 @@ class Inference:
         """Begin with nothing loaded.
 
         Args:
-            store: where results are kept.
             models: holds the loaded checkpoints; None for the budget in ATTENTION_SIEVE_MODELS_MB, or else a share of
                 the memory.
             most_at_once: texts that one request may have computed; None for any number.
@@ -114,11 +114,9 @@ class Inference:
         Args:
             engine: computes missing results; the reference and the compared checkpoint, on one device and in one
                 number format, for `attention_sieve.core.comparison.question.COMPARISON`.
-            question: the analysis to run.
             items: one or more, hashable; equal items are computed once.
             settings: which attention, and which heads are off; None for the checkpoint's first, all heads on. Of two
                 checkpoints, those of each.
-            too_long: how to treat texts longer than the checkpoint accepts.
             report: progress callback, called about five times a second and after every batch; if it raises, the
                 request is cancelled and finished results are stored.
 
@@ -150,10 +148,7 @@ class Inference:
         self, request: FindingRequest[Any, Item, Result, Any, Finding], report: Report | None = None
     ) -> CorpusFinding[Finding]:
         """What an analysis finds about the heads of a checkpoint: `attention_sieve.core.answering.find`, with memory.
-
-        Args:
-            request: the analysis, its texts and settings. Missing trees are parsed in this thread.
-            report: as for `ask`.
+        Missing trees are parsed in this thread.
 
         Raises: as `ask`.
         """
@@ -174,11 +169,7 @@ class Inference:
 
     def run(self, engine: Engine, work: Callable[[Checkpoint], Worked], report: Report | None = None) -> Worked:
         """Run a function on the loaded checkpoint in the worker's thread, between two batches, and return its result.
-
-        Args:
-            engine: whose checkpoint.
-            work: should be short, because other requests wait for it; must not keep a reference to the checkpoint.
-            report: as for `on_screen`.
+        The function should be short, because other requests wait for it, and keep no reference to the checkpoint.
 
         Raises: AnalysisError if the checkpoint cannot be loaded or memory runs out; whatever `work` or `report`
             raises.
@@ -199,7 +190,6 @@ class Inference:
 
         Args:
             engine, settings, report: as for `ask`.
-            text: one.
             start: first query and first key of the attention window of a long text.
             too_long: "truncate" truncates a text that is too long.
 
@@ -233,10 +223,8 @@ class Inference:
         """What a function of `attention_sieve.cache.on_screen` computes about a displayed text, once.
 
         Args:
-            engine: of the checkpoint.
             work: takes the loaded checkpoint, the text and what follows here; goes before other work if it is short.
             text: one; of two texts, the longer one is enough to see whether the work is short.
-            more: what else the result depends on.
             report: called about five times a second while waiting; if it raises, waiting stops.
 
         Raises: AnalysisError of any stage; whatever `work` or `report` raises.
@@ -321,7 +309,8 @@ class Inference:
 
         Raises: NotKept where one is not stored and nothing is to be computed; as `ask`.
         """
-        stored = self._stored(requests, too_long)
+        read_before = read(self.store, requests)
+        stored = {request: record for request, record in read_before.items() if record.serves(too_long)}
         missing = {request: index for index, request in reversed(list(enumerate(requests))) if request not in stored}
         if not missing:
             return stored
@@ -354,22 +343,18 @@ class Inference:
         report: Report | None,
     ) -> list[Record]:
         """Results computed by a worker, counted as part of the session's share; arguments as for `Worker.ask`."""
-        sender = Sender(self._visitor(), skips)
         if self._shares is not None:
             self._shares.check()
         n_bytes = STOPPED_BYTES * len(requests)
         try:
-            results = self._worker(*engines).ask(requests, settings, indices=indices, sender=sender, report=report)
+            results = self._worker(*engines).ask(
+                requests, settings, indices=indices, visitor=self._visitor(), skips=skips, report=report
+            )
             n_bytes = sum(result.n_bytes for result in results)
         finally:
             if self._shares is not None:
                 self._shares.add(n_bytes)
         return results
-
-    def _stored(self, requests: Sequence[ItemRequest], too_long: TooLong) -> dict[ItemRequest, Record]:
-        """Stored results that are valid for this treatment of long texts."""
-        stored = read(self.store, requests)
-        return {request: record for request, record in stored.items() if record.serves(too_long)}
 
     def _judged(
         self,
@@ -417,17 +402,7 @@ def _checked(
 def _counting(report: Report, n_kept: int) -> Report:
     """Include cached texts in the reported progress."""
 
-    def counted(status: Status) -> None:
-        report(
-            Status(
-                done=n_kept + status.done,
-                total=n_kept + status.total,
-                seconds_left=status.seconds_left,
-                n_waiting_before=status.n_waiting_before,
-            )
-        )
-
-    return counted
+    return lambda status: report(replace(status, done=n_kept + status.done, total=n_kept + status.total))
 
 
 def _close(workers: Mapping[tuple[Engine, ...], Worker]) -> None:

@@ -6,11 +6,8 @@ from attention_sieve.core.errors import AnalysisError
 
 
 def limit_from(variable: str, advice: str) -> int | None:
-    """A limit in bytes, from a variable that holds megabytes; None where it is not set.
-
-    Args:
-        variable: name of the environment variable.
-        advice: what to set it to, as the end of "Set it to a number such as".
+    """A limit in bytes, from a variable that holds megabytes; None where it is not set. The advice says what to set it
+    to, after "such as".
 
     Raises: AnalysisError if it is not a whole number.
     """

@@ -41,12 +41,7 @@ class Looks:
     """Attention of texts viewed before; thread-safe."""
 
     def __init__(self, store: Store, session: Callable[[], object | None]) -> None:
-        """Begin with none in memory, where each click on a head requests it again; older ones come from the store.
-
-        Args:
-            store: where they are kept.
-            session: as for `Memory`.
-        """
+        """Begin with none in memory, where each click on a head requests it again; older ones come from the store."""
         self._store, self._memory = store, Memory(LOOKS_BYTES, session)
 
     def kept(self, request: ItemRequest) -> Look | None:

@@ -96,7 +96,6 @@ class Memory:
 
         Args:
             name: what is kept; values of one name have one type.
-            key: within the name.
             value: measured now; anything that it computes and holds later is not counted.
         """
         entry = _Entry((name, key), value, size_of((name, key, value)), time.time())

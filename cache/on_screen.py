@@ -24,14 +24,7 @@ def predicted(checkpoint: Checkpoint, text: Text, settings: PassSettings) -> "Pr
 
 
 def changed(checkpoint: Checkpoint, text: Text, settings: PassSettings, token: int | None = None) -> "OutputChange":
-    """Change of the output for a text, truncated if too long, when heads are switched off.
-
-    Args:
-        checkpoint: loaded.
-        text: one.
-        settings: the kind of attention, and the heads that are off.
-        token: index of the token to predict, or whose next token to predict; None for the text's last one.
-    """
+    """Change of the output for a text, truncated if too long, when heads are switched off; as `output_change`."""
     from attention_sieve.core.passes.outputs import output_change
 
     return output_change(checkpoint, prepare(checkpoint, text, settings, truncate=True), settings, token)
@@ -79,7 +72,6 @@ def chat(checkpoint: Checkpoint, text: Text, typed: str) -> Text:
     Args:
         checkpoint: loaded, with a chat template.
         text: as long as what was typed, so that it is known whether the work is short.
-        typed: the lines.
 
     Raises: AnalysisError for turns that the template does not take, or a checkpoint that has none.
     """

@@ -48,11 +48,8 @@ class Trees:
             yield trees[text]
 
     def of(self, texts: Sequence[Text], report: Report | None = None) -> Iterator[Dependencies]:
-        """The tree of each text; missing ones are parsed in this thread, as the first one is read.
-
-        Args:
-            texts: any number.
-            report: progress callback; if it raises, the parsing ends, and finished trees are stored.
+        """The tree of each text; missing ones are parsed in this thread, as the first one is read. If `report` raises,
+        the parsing ends, and finished trees are stored.
 
         Raises: AnalysisError if no parser is installed; whatever `report` raises.
         """

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final, Self
 
 PROGRAM: Final = "attention-sieve" if Path(sys.argv[0]).stem == "attention-sieve" else "python -m attention_sieve"
 """How the command line was called, for messages that name a command: with uvx, only the first way is there."""
@@ -13,6 +13,8 @@ LONGEST_QUOTED: Final = 100
 """Maximum number of characters of a quoted name or word in a message."""
 PANIC: Final = ("pyo3_runtime", "PanicException")
 """Module and name of the class of panics in pyo3, which does not let Python import it."""
+OUT_OF_MEMORY: Final = ("can't allocate memory", "not enough memory", "out of memory", "CUBLAS_STATUS_ALLOC_FAILED")
+"""Parts of torch's messages: a GPU has its own error class, a CPU raises any RuntimeError."""
 _TOO_LONG: Final = re.compile(rf"\S{{{LONGEST_QUOTED + 1},}}")
 
 
@@ -84,62 +86,59 @@ class ColumnsNeeded(TextError):
         self.columns = columns
 
 
-class NoTokens(TextError):
-    """A text, or one segment of a pair, has no tokens.
+class OneTextError(TextError):
+    """One of the texts cannot be used.
 
     Attributes:
         position: 0-based index of the text in the input; None if there is only one text.
+        numbers: what the message says of it.
     """
 
-    def __init__(self, position: int | None) -> None:
-        super().__init__(
-            f"{_named(position)} has a segment without any token of this checkpoint. Give it at least one word."
-        )
-        self.position = position
+    said: ClassVar[str]
+    """The message after the name of the text, with a place for each number."""
 
-    def at(self, position: int | None) -> "NoTokens":
+    def __init__(self, position: int | None, *numbers: int) -> None:
+        name = "The text" if position is None else f"Text {position + 1}"
+        super().__init__(f"{name} {self.said.format(*numbers)}")
+        self.position, self.numbers = position, numbers
+
+    def at(self, position: int | None) -> Self:
         """The same error for a text at another position."""
-        return NoTokens(position)
+        return type(self)(position, *self.numbers)
 
 
-class PairNeeded(TextError):
-    """A text has no target segment, but a decoder needs one.
+class NoTokens(OneTextError):
+    """A text, or one segment of a pair, has no tokens."""
 
-    Attributes:
-        position: 0-based index of the text in the input; None if there is only one text.
-    """
-
-    def __init__(self, position: int | None) -> None:
-        super().__init__(
-            f"{_named(position)} has no target for the decoder to read. Give source and target as a pair, with ||| "
-            "between the two, or look at the encoder's attention."
-        )
-        self.position = position
-
-    def at(self, position: int | None) -> "PairNeeded":
-        """The same error for a text at another position."""
-        return PairNeeded(position)
+    said = "has a segment without any token of this checkpoint. Give it at least one word."
 
 
-class TextTooLong(TextError):
-    """A text has more tokens than the checkpoint accepts.
+class PairNeeded(OneTextError):
+    """A text has no target segment, but a decoder needs one."""
 
-    Attributes:
-        position: 0-based index of the text in the input; None if there is only one text.
-        n_tokens: tokens of the text, special tokens included.
-        limit: maximum length of the checkpoint, in tokens.
-    """
+    said = (
+        "has no target for the decoder to read. Give source and target as a pair, with ||| between the two, or look at "
+        "the encoder's attention."
+    )
 
-    def __init__(self, position: int | None, n_tokens: int, limit: int) -> None:
-        super().__init__(
-            f"{_named(position)} has {n_tokens:,} tokens and this checkpoint takes {limit:,}. "
-            "Leave it out, truncate it, or choose a checkpoint that takes longer texts."
-        )
-        self.position, self.n_tokens, self.limit = position, n_tokens, limit
 
-    def at(self, position: int | None) -> "TextTooLong":
-        """The same error for a text at another position."""
-        return TextTooLong(position, self.n_tokens, self.limit)
+class TextTooLong(OneTextError):
+    """A text has more tokens than the checkpoint accepts: tokens, special ones included, and the maximum."""
+
+    said = (
+        "has {:,} tokens and this checkpoint takes {:,}. Leave it out, truncate it, or choose a checkpoint that takes "
+        "longer texts."
+    )
+
+    @property
+    def n_tokens(self) -> int:
+        """Tokens of the text, special tokens included."""
+        return self.numbers[0]
+
+    @property
+    def limit(self) -> int:
+        """Maximum length of the checkpoint, in tokens."""
+        return self.numbers[1]
 
 
 class EveryTextTooLong(TextError):
@@ -156,10 +155,6 @@ class EveryTextTooLong(TextError):
             "Truncate them, give shorter ones, or choose a checkpoint that takes longer texts."
         )
         self.texts = texts
-
-
-def _named(position: int | None) -> str:
-    return "The text" if position is None else f"Text {position + 1}"
 
 
 def quoted(value: object) -> str:
@@ -191,6 +186,12 @@ def panics_caught() -> Iterator[None]:
         if is_panic(error):
             raise CheckpointError(panicked(error)) from None
         raise
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error means that memory is insufficient."""
+    is_torchs = isinstance(error, RuntimeError) and any(words in str(error) for words in OUT_OF_MEMORY)
+    return is_torchs or isinstance(error, MemoryError)
 
 
 def is_panic(error: BaseException) -> bool:

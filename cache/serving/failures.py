@@ -4,29 +4,18 @@ import logging
 import traceback
 
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
-from attention_sieve.core.errors import AnalysisError, CheckpointError, TextError, is_panic, panicked
+from attention_sieve.core.errors import AnalysisError, CheckpointError, OneTextError, is_panic, panicked
 
 _log = logging.getLogger(__name__)
 
 
-class TooLarge(TextError):
-    """A single text needs more memory than available.
+class TooLarge(OneTextError):
+    """A single text, of so many tokens, needs more memory than available."""
 
-    Attributes:
-        n_tokens: tokens of the text.
-    """
-
-    def __init__(self, position: int | None, n_tokens: int) -> None:
-        subject = "The text" if position is None else f"Text {position + 1}"
-        super().__init__(
-            f"{subject} has {n_tokens:,} tokens, more than fit into memory with this checkpoint. Cut it, leave it out, "
-            "or choose a smaller checkpoint or another device."
-        )
-        self.n_tokens = n_tokens
-
-    def at(self, position: int | None) -> "TooLarge":
-        """The same error for a text at another position."""
-        return TooLarge(position, self.n_tokens)
+    said = (
+        "has {:,} tokens, more than fit into memory with this checkpoint. Cut it, leave it out, or choose a smaller "
+        "checkpoint or another device."
+    )
 
 
 def out_of_memory(checkpoint: Checkpoint) -> AnalysisError:

@@ -25,9 +25,8 @@ from attention_sieve.core.checkpoints.checks.files import WEIGHT_FILES, n_saved
 from attention_sieve.core.checkpoints.find import bundled_folder, choose_device, load_checkpoint
 from attention_sieve.core.checkpoints.fingerprints import fingerprint
 from attention_sieve.core.checkpoints.folders import checkpoints_folder, program_folder
-from attention_sieve.core.checkpoints.memory import is_out_of_memory
 from attention_sieve.core.checkpoints.trial_load import try_to_load
-from attention_sieve.core.errors import AnalysisError, CheckpointError
+from attention_sieve.core.errors import AnalysisError, CheckpointError, is_out_of_memory
 
 SHARE_OF_MACHINE: Final = 0.5
 SHARE_OF_GPU: Final = 0.6
@@ -62,7 +61,6 @@ class Models:
         Args:
             budget_bytes: for each device; None for the megabytes in ATTENTION_SIEVE_MODELS_MB, or else half of the
                 machine's memory and 60 % of a GPU's.
-            load: loads a checkpoint as `load_checkpoint` does.
 
         Raises: AnalysisError: ATTENTION_SIEVE_MODELS_MB is not a whole number.
         """

@@ -11,7 +11,7 @@ from threading import Condition, RLock
 from typing import Any
 
 from attention_sieve.cache.answers import ItemRequest
-from attention_sieve.cache.serving.requests import Job, Outcome, Request, Sender, Status, WaitingText, is_short
+from attention_sieve.cache.serving.requests import Job, Outcome, Request, Status, WaitingText, is_short
 from attention_sieve.cache.serving.shares import STEP_SECONDS, ModelTime, Paces
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
@@ -26,11 +26,7 @@ class Queue:
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Begin empty.
-
-        Args:
-            clock: returns the time in seconds.
-        """
+        """Begin empty."""
         # Reentrant: garbage collection may close the queue at any point in any thread.
         self._lock = RLock()
         self._arrived = Condition(self._lock)
@@ -47,9 +43,11 @@ class Queue:
         item_requests: Sequence[ItemRequest],
         settings: tuple[PassSettings, ...],
         indices: Sequence[int | None],
-        sender: Sender,
+        visitor: Hashable = None,
+        *,
+        skips: bool = False,
     ) -> Request:
-        """Add a request; texts that another request waits for are shared with it.
+        """Add a request, see there; texts that another request waits for are shared with it.
 
         Raises: AnalysisError if the queue is closed.
         """
@@ -57,10 +55,18 @@ class Queue:
             if self._is_closed:
                 raise closing()
             self._n_requests += 1
-            items = [self._item(item_request, settings) for item_request in item_requests]
+            items = tuple(self._item(item_request, settings) for item_request in item_requests)
             # One text only: a visitor who asks for many short ones would go before everybody else for minutes.
             is_urgent = len(items) == 1 and self._is_short(items[0])
-            request = Request(self._n_requests, items, indices, sender, Condition(self._lock), is_urgent)
+            request = Request(
+                number=self._n_requests,
+                items=items,
+                indices=indices,
+                visitor=visitor,
+                skips=skips,
+                is_urgent=is_urgent,
+                changed=Condition(self._lock),
+            )
             for item in items:
                 item.requests.add(request)
                 # Passed, but not yet written to the store: whoever comes in between takes it from here.
@@ -94,11 +100,7 @@ class Queue:
             return self._jobs[-1]
 
     def next_job(self, *, urgent: bool) -> Job | None:
-        """The next job that is not cancelled; None if there is none, or if a request comes first.
-
-        Args:
-            urgent: consider urgent jobs only.
-        """
+        """The next job that is not cancelled; None if there is none, or if a request comes first."""
         with self._lock:
             self._jobs = [job for job in self._jobs if not job.promise.cancelled()]
             jobs = [job for job in self._jobs if job.is_urgent or not urgent]
@@ -185,11 +187,8 @@ class Queue:
             self._items.pop(key, None)
 
     def turn(self, *, urgent: bool = False) -> list[Request]:
-        """Requests by the model time of their visitor, and of one visitor those with the least left first.
-
-        Args:
-            urgent: only urgent requests; otherwise, these come last.
-        """
+        """Requests by the model time of their visitor, and of one visitor those with the least left first. Only urgent
+        ones if asked for; otherwise, these come last."""
         with self._lock:
             # Urgent ones last: the worker asks for all when none is urgent, or when these have kept the others long.
             requests = [request for request in self._requests if request.is_urgent or not urgent]

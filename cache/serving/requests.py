@@ -15,7 +15,7 @@ from typing import Any, Final
 from attention_sieve.cache.answers import ItemRequest, Record
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
-from attention_sieve.core.errors import TextTooLong
+from attention_sieve.core.errors import OneTextError, TextTooLong
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.texts.text import Text
 
@@ -97,47 +97,30 @@ class WaitingText:
         return stored.arrays is not None and (self.item_request.truncate or not stored.n_cut)
 
 
-@dataclass(frozen=True)
-class Sender:
-    """Who sends a request, and what it says of its texts."""
-
-    visitor: Hashable = None
-    """The session, or the thread, whose model time it takes."""
-    skips: bool = False
-    """Whether texts that are too long are left out; otherwise they are errors."""
-
-
+@dataclass(eq=False, kw_only=True)
 class Request:
     """The texts that one session waits for."""
 
-    def __init__(
-        self,
-        number: int,
-        items: Sequence[WaitingText],
-        indices: Sequence[int | None],
-        sender: Sender,
-        changed: Condition,
-        is_urgent: bool,
-    ):
-        """Begin with no item done.
+    number: int
+    """Later requests have higher numbers."""
+    items: tuple[WaitingText, ...]
+    """One or more, all different, of one question."""
+    indices: Sequence[int | None]
+    """Index of each item among the session's texts, for error messages."""
+    visitor: Hashable
+    """The session, or the thread, whose model time it takes."""
+    skips: bool
+    """Whether texts that are too long are left out; otherwise they are errors."""
+    is_urgent: bool
+    """Whether it goes before other work, and interrupts it: one text that takes little time."""
+    changed: Condition
+    """On the queue's lock, notified when an item is done."""
+    failure: BaseException | None = None
+    n_done: int = 0
+    ready: list[WaitingText] = field(default_factory=list)
 
-        Args:
-            number: later requests have higher numbers.
-            items: one or more, all different, of one question.
-            indices: index of each among the session's texts, for error messages.
-            sender: of the request.
-            changed: condition on the queue's lock, notified when an item is done.
-            is_urgent: whether it goes before other work, and interrupts it: one text that takes little time.
-        """
-        self.number, self.visitor, self.is_urgent = number, sender.visitor, is_urgent
-        self.items = tuple(items)
-        self.failure: BaseException | None = None
-        self.n_done = 0
-        self.size_left = sum(item.size for item in items)
-        self.unprepared, self.ready = deque(items), list[WaitingText]()
-        self.changed = changed
-        self._indices = dict(zip(items, indices))
-        self._skips = sender.skips
+    def __post_init__(self) -> None:
+        self.size_left, self.unprepared = sum(item.size for item in self.items), deque(self.items)
 
     @property
     def question(self) -> str:
@@ -168,12 +151,11 @@ class Request:
         """Count an item as done."""
         self.n_done += 1
         self.size_left -= item.size
-        if isinstance(item.outcome, BaseException) and not self._leaves_out(item.outcome):
-            self.failure = self.failure or _at(self._indices[item], item.outcome)
+        if isinstance(item.outcome, BaseException) and not (self.skips and isinstance(item.outcome, TextTooLong)):
+            # If it concerns one text, by the index of this among the texts of the session.
+            index, error = self.indices[self.items.index(item)], item.outcome
+            self.failure = self.failure or (error.at(index) if isinstance(error, OneTextError) else error)
         self.changed.notify_all()
-
-    def _leaves_out(self, outcome: Outcome | None) -> bool:
-        return self._skips and isinstance(outcome, TextTooLong)
 
     def answer(self) -> list[Record]:
         """The result of each item, in order.
@@ -211,11 +193,6 @@ def n_characters(text: Text) -> int:
 def is_short(text: Text) -> bool:
     """Whether a text on screen goes before other work."""
     return n_characters(text) <= SHORT_CHARACTERS
-
-
-def _at(index: int | None, error: BaseException) -> BaseException:
-    """The error with the index of its text among those of this session, if it concerns one text."""
-    return error.at(index) if hasattr(error, "at") else error
 
 
 def _record(outcome: Outcome | None) -> Record:

@@ -38,8 +38,6 @@ class Run(Generic[Progress, Results]):
         Args:
             work: takes two callbacks: one for its progress, to be called several times a second, which raises to stop
                 the work; and one for its results so far.
-            progress: initial progress.
-            name: name of the work.
             patience: seconds without a watcher after which it ends; None for a run that needs no watchers.
         """
         self.results: Results | None = None

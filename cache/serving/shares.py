@@ -128,7 +128,6 @@ class Quotas:
         Args:
             n_bytes: limit on the results of one session, before compression.
             session: returns the current session; called in that session's thread.
-            clock: returns the time in seconds.
         """
         self._n_bytes, self._session, self._clock = n_bytes, session, clock
         self._used: dict[Hashable, deque[tuple[float, int]]] = {}

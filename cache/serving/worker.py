@@ -17,13 +17,12 @@ from attention_sieve.cache.serving.failures import TooLarge, as_exception, log_a
 from attention_sieve.cache.serving.memory import free_memory, trim_heap
 from attention_sieve.cache.serving.models import Models
 from attention_sieve.cache.serving.queue import Queue
-from attention_sieve.cache.serving.requests import Job, NobodyWaits, Report, Request, Sender, Status, WaitingText
+from attention_sieve.cache.serving.requests import Job, NobodyWaits, Report, Request, Status, WaitingText
 from attention_sieve.cache.serving.shares import ALONE_SECONDS, STEP_SECONDS, UrgentWork
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
-from attention_sieve.core.checkpoints.memory import is_out_of_memory
-from attention_sieve.core.errors import TextTooLong
+from attention_sieve.core.errors import TextTooLong, is_out_of_memory
 from attention_sieve.core.pauses import pausing
 
 REPORT_SECONDS: Final = 0.2
@@ -83,7 +82,8 @@ class Worker:
         settings: tuple[PassSettings, ...],
         *,
         indices: Sequence[int | None],
-        sender: Sender,
+        visitor: Hashable = None,
+        skips: bool = False,
         report: Report | None = None,
     ) -> list[Record]:
         """Wait until all texts are passed.
@@ -91,8 +91,6 @@ class Worker:
         Args:
             item_requests: one or more, all different.
             settings: for each checkpoint, the same for all items.
-            indices: index of each text in the input, for error messages.
-            sender: who asks, and how to treat texts that are too long.
             report: called about five times a second and after every batch; if it raises, items that nobody else waits
                 for are dropped, and finished results are stored.
 
@@ -100,7 +98,7 @@ class Worker:
         """
         # With the lock that `_has_work` takes before a thread ends: it must not end between these two lines.
         with self._begin:
-            request = self._queue.submit(item_requests, settings, indices, sender)
+            request = self._queue.submit(item_requests, settings, indices, visitor, skips=skips)
             self._wake()
         try:
             self._wait(request, report)
@@ -116,13 +114,8 @@ class Worker:
         visitor: Hashable = None,
         is_urgent: bool = False,
     ) -> Answer:
-        """Run a function on the loaded checkpoint, the first of two, between two batches, and return its result.
-
-        Args:
-            work: called in the worker's thread.
-            report: called about five times a second; if it raises, the work is not begun, or ends at its next pause.
-            visitor: whose model time it takes.
-            is_urgent: whether it concerns the text on screen, and therefore goes before other work.
+        """Run a function on the loaded checkpoint, the first of two, between two batches, and return its result. If
+        `report`, which is called about five times a second, raises, the work is not begun, or ends at its next pause.
 
         Raises: AnalysisError if the checkpoint cannot be loaded or memory runs out; whatever `work` or `report`
             raises.
@@ -148,7 +141,6 @@ class Worker:
             thread.join(CLOSE_SECONDS)
 
     def _wake(self) -> None:
-        """Start the thread unless it is running."""
         if self._thread is None:
             sys.setswitchinterval(min(SWITCH_SECONDS, sys.getswitchinterval()))
             self._thread = Thread(target=self._run, name=f"passes of {self._names}", daemon=True)
@@ -223,13 +215,7 @@ class Worker:
             self._queue.fail(as_exception(error))
 
     def _take_turn(self, checkpoints: Checkpoints, clock: "OwnTime", *, urgent: bool) -> None:
-        """Run one job or process one batch, and charge its visitors.
-
-        Args:
-            checkpoints: loaded.
-            clock: the time of this turn.
-            urgent: consider urgent work only.
-        """
+        """Run one job or process one batch, and charge its visitors."""
         if job := self._queue.next_job(urgent=urgent):
             _run_job(job, checkpoints[0])
             self._queue.charge([job.visitor], clock.seconds)
@@ -312,7 +298,11 @@ class Worker:
             elif len(part) > 1:
                 n_texts = len(part) // 2
                 if isinstance(outcome, TooLarge):
-                    self._shrink(checkpoints, n_texts * outcome.n_tokens)
+                    n_tokens = self._batch_tokens = n_texts * outcome.numbers[0]
+                    self.notice = (
+                        f"Memory ran out on {checkpoints[0].device}, so {self._names} now processes at most "
+                        f"{n_tokens:,} tokens at once. That takes longer; the results are the same."
+                    )
                 remaining = self._queue.still_wanted(remaining)
             else:
                 self._queue.finish({part[0]: outcome})
@@ -326,7 +316,7 @@ class Worker:
         """Results of a pass on a batch, or its error: TooLarge if memory runs out, NobodyWaits if all have left."""
         started = clock.seconds
         try:
-            with pausing(partial(_check_wanted, batch)):
+            with pausing(partial(_end_unless, lambda: any(item.requests for item in batch))):
                 results = passed(checkpoints, batch)
         except NobodyWaits as nobody:
             log_and_release(nobody, is_bug=False)
@@ -348,13 +338,6 @@ class Worker:
             self._queue.charge_batch(batch, clock.seconds - started)
         free_memory(checkpoints[0].device)
         return TooLarge(None, max(item.n_tokens for item in batch))
-
-    def _shrink(self, checkpoints: Checkpoints, n_tokens: int) -> None:
-        self._batch_tokens = n_tokens
-        self.notice = (
-            f"Memory ran out on {checkpoints[0].device}, so {self._names} now processes at most {n_tokens:,} tokens "
-            "at once. That takes longer; the results are the same."
-        )
 
     def _keep(self, results: Mapping[WaitingText, Record]) -> None:
         """Write results to the store, after waiting sessions have received them."""
@@ -387,28 +370,19 @@ class OwnTime:
             self.seconds_away += time.monotonic() - left
 
 
-def _check_wanted(batch: Sequence[WaitingText]) -> None:
-    """End a pass if everybody has stopped waiting for its texts.
+def _end_unless(is_wanted: Callable[[], bool]) -> None:
+    """End a pass or a job if everybody has stopped waiting for it.
 
     Raises: NobodyWaits.
     """
-    if not any(item.requests for item in batch):
-        raise NobodyWaits
-
-
-def _check_not_left(job: Job) -> None:
-    """End a job if nobody waits for it any more.
-
-    Raises: NobodyWaits.
-    """
-    if job.is_left:
+    if not is_wanted():
         raise NobodyWaits
 
 
 def _run_job(job: Job, checkpoint: Checkpoint) -> None:
     """Run a job; errors go to the session that waits for it, and this thread continues."""
     try:
-        with pausing(partial(_check_not_left, job)):
+        with pausing(partial(_end_unless, lambda: not job.is_left)):
             answer = job.work(checkpoint)
     except BaseException as error:
         is_full = is_out_of_memory(error)

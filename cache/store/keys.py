@@ -30,7 +30,6 @@ def answer_key(
     Args:
         question: its name and its version.
         checkpoint: fingerprint of weights, configuration and tokenizer, in hex.
-        dtype: number format of the pass, such as "float32".
         settings: the kind of attention and the heads that are off, in any order.
         depends_on: everything in the item that the answer depends on, as JSON values.
     Returns: 64 hex digits.

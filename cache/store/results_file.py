@@ -65,8 +65,7 @@ class Access:
 def connect(path: Path) -> sqlite3.Connection:
     """A connection that any thread may use, but only one at a time.
 
-    Raises:
-        sqlite3.OperationalError: the file cannot be opened.
+    Raises: sqlite3.OperationalError if the file cannot be opened.
     """
     # Autocommit: transactions are begun explicitly.
     connection = sqlite3.connect(path, WAIT_SECONDS, isolation_level=None, check_same_thread=False)
@@ -146,9 +145,7 @@ def is_damage(error: Exception) -> bool:
 def prepare(connection: sqlite3.Connection) -> None:
     """Set the pragmas, and create the tables in an empty file.
 
-    Raises:
-        Newer: the file has a later format.
-        Unfit: the file has an earlier format or other tables.
+    Raises: Newer for a later format; Unfit for an earlier format or other tables.
     """
     with connection:
         connection.execute("BEGIN")  # a consistent view, even if another process is creating the tables
@@ -169,9 +166,7 @@ def prepare(connection: sqlite3.Connection) -> None:
 def is_ours(connection: sqlite3.Connection) -> bool:
     """Whether the tables exist.
 
-    Raises:
-        Newer: the file has a later format.
-        Unfit: the file has an earlier format or other tables.
+    Raises: Newer for a later format; Unfit for an earlier format or other tables.
     """
     version = _pragma(connection, "user_version")
     if version > FORMAT:
@@ -304,10 +299,7 @@ def every_row(connection: sqlite3.Connection) -> Iterator[tuple]:
 
 def remove_words(connection: sqlite3.Connection, used: tuple[float, float]) -> None:
     """Remove the rows that hold words of a text, overwrite their content, and cut the journal, which may hold it too.
-
-    Args:
-        used: of the rows last used from the first time on and before the second one, in seconds since 1970.
-    """
+    Those last used from the first time on and before the second one, in seconds since 1970."""
     has_words = " OR ".join(["instr(substr(value, 1, ?), ?)"] * len(WORD_ARRAYS))
     query = f"SELECT id FROM results JOIN uses USING (id) WHERE used >= ? AND used < ? AND ({has_words})"
     names = [part for name in WORD_ARRAYS for part in (LONGEST_HEAD, f'"{name}":'.encode())]

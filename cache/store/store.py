@@ -40,8 +40,7 @@ class Store:
         Args:
             folder: None for the folder in ATTENTION_SIEVE_CACHE, or else the user's cache folder.
             limit_bytes: None for the megabytes in ATTENTION_SIEVE_CACHE_MB, or else 2 GiB.
-        Raises:
-            AnalysisError: ATTENTION_SIEVE_CACHE_MB is not a whole number.
+        Raises: AnalysisError if ATTENTION_SIEVE_CACHE_MB is not a whole number.
         """
         self.path = results_path(folder)
         self.folder = self.path.parent
@@ -114,8 +113,7 @@ class Store:
     def put_many(self, results: Mapping[str, Mapping[str, np.ndarray]]) -> None:
         """Store all these results or, if the process dies, none; any larger than half the size limit is left out.
 
-        Raises:
-            SafetensorError: an array's type cannot be stored, such as text or objects.
+        Raises: SafetensorError for an array whose type cannot be stored, such as text or objects.
         """
         largest = min(LARGEST_SHARE * self.limit_bytes, results_file.LARGEST_ROW)
         packed = {key: value for key, arrays in results.items() if len(value := results_file.pack(arrays)) <= largest}
@@ -224,8 +222,7 @@ def results_path(folder: Path | None = None) -> Path:
 def limit_from_environment() -> int:
     """Size limit of the file in bytes.
 
-    Raises:
-        AnalysisError: ATTENTION_SIEVE_CACHE_MB is not a whole number.
+    Raises: AnalysisError if ATTENTION_SIEVE_CACHE_MB is not a whole number.
     """
     limit = limit_from("ATTENTION_SIEVE_CACHE_MB", f"{DEFAULT_MEGABYTES}, to 0 to keep nothing, or remove it")
     return DEFAULT_MEGABYTES * 2**20 if limit is None else limit

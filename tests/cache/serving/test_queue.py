@@ -2,7 +2,7 @@ import pytest
 
 from attention_sieve.cache.answers import ItemRequest, Record
 from attention_sieve.cache.serving.queue import Queue
-from attention_sieve.cache.serving.requests import SHORT_CHARACTERS, Sender
+from attention_sieve.cache.serving.requests import SHORT_CHARACTERS
 from attention_sieve.cache.serving.shares import HALF_LIFE_SECONDS, STEP_SECONDS
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.errors import NoTokens, TextTooLong
@@ -31,7 +31,7 @@ def wanted(name, truncate=False, start=None, question=SCORES):
 
 
 def submit(queue, *texts, skips=False, indices=None, visitor=None):
-    return queue.submit(texts, SETTINGS, indices or range(len(texts)), Sender(visitor, skips))
+    return queue.submit(texts, SETTINGS, indices or range(len(texts)), visitor, skips=skips)
 
 
 def serve(queue, seconds, n_texts=1, urgent=False):

@@ -596,17 +596,6 @@ def test_a_failed_pass_keeps_nothing_of_its_checkpoint(tmp_path, engine, other_e
     inference.store.close()
 
 
-def test_a_store_that_cannot_be_written_stops_nobody(tmp_path, engine, threads):
-    (tmp_path / "file").write_text("no folder")
-    inference = Inference(Store(tmp_path / "file"))
-    texts = [sentence(number) for number in range(40)]
-    answers = [threads.submit(inference.ask, engine, SCORES, [text]) for text in texts]
-    found = [of_text for answer in answers for of_text in answer.result(SECONDS).results]
-    close_to(in_sequence(engine, texts))(found)
-    assert inference.store.warning is not None
-    inference.close()
-
-
 @pytest.fixture
 def writing(tmp_path):
     """writing(put_many) -> an inference whose store writes so: from the store and the results."""
@@ -672,17 +661,12 @@ def test_other_work_on_a_checkpoint_is_done_between_two_batches(inference, engin
     assert not whole.done()
 
 
-def test_an_error_of_other_work_is_raised_where_it_was_asked_for(inference, engine):
-    with pytest.raises(ZeroDivisionError):
-        inference._worker(engine).run(lambda checkpoint: 1 // 0)
-    assert inference.ask(engine, SCORES, [sentence(0)]).positions == (0,)
-
-
-def test_whatever_ends_other_work_reaches_whoever_waits_for_it(inference, engine):
+@pytest.mark.parametrize("error", [ZeroDivisionError, SystemExit])
+def test_whatever_ends_other_work_reaches_whoever_waits_for_it(inference, engine, error):
     def ends(checkpoint):
-        raise SystemExit("the work was ended")
+        raise error("the work was ended")
 
-    with pytest.raises(SystemExit, match="the work was ended"):
+    with pytest.raises(error, match="the work was ended"):
         inference._worker(engine).run(ends)
     assert inference._worker(engine).run(lambda checkpoint: 7) == 7
 
