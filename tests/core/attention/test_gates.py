@@ -11,20 +11,25 @@ from attention_sieve.core.texts.text import Text
 TEXTS = (Text(("The two dogs ran.",)), Text(("Who sat on the mat?", "A black cat.")), Text(("Eat!",)))
 GATED = ("bert", "gpt2", "llama")
 """Bidirectional, causal, and with grouped keys; each names its output projection differently."""
+EVERY = (*GATED, "mpnet")
+"""And one that computes attention in its own way, whose softmax is tapped."""
 
 
 def output_projections(model):
     if model.config.model_type == "bert":
         return [layer.attention.output.dense for layer in model.encoder.layer]
+    if model.config.model_type == "mpnet":
+        return [layer.attention.attn.o for layer in model.encoder.layer]
     if model.config.model_type == "gpt2":
         return [layer.attn.c_proj for layer in model.h]
     return [layer.self_attn.o_proj for layer in model.layers]
 
 
 def gated_without_the_door(checkpoint, folder, inputs, gates):
-    """Output through SDPA with slice h of each output projection's input scaled by gate h, and those inputs."""
+    """Output without observers with slice h of each output projection's input scaled by gate h, and those inputs."""
     dtype = getattr(torch, checkpoint.dtype)
-    model = type(checkpoint.model).from_pretrained(folder, attn_implementation="sdpa", dtype=dtype).eval()
+    implementation = "eager" if checkpoint.files.model_type == "mpnet" else "sdpa"
+    model = type(checkpoint.model).from_pretrained(folder, attn_implementation=implementation, dtype=dtype).eval()
     seen = []
 
     def scale(_, arguments):
@@ -52,7 +57,7 @@ def one_off(checkpoint, layer, head):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-@pytest.mark.parametrize("family", GATED)
+@pytest.mark.parametrize("family", EVERY)
 def test_gates_of_one_change_no_bit(family, dtype, loaded):
     checkpoint = loaded(family, dtype)
     inputs = inputs_of(checkpoint, TEXTS)
@@ -61,7 +66,7 @@ def test_gates_of_one_change_no_bit(family, dtype, loaded):
 
 
 @pytest.mark.parametrize(("layer", "head"), [(0, 0), (0, 2), (1, 1)])
-@pytest.mark.parametrize("family", GATED)
+@pytest.mark.parametrize("family", EVERY)
 def test_a_gate_of_zero_equals_removing_the_heads_slice(family, layer, head, loaded, folders):
     checkpoint = loaded(family, "float64")
     inputs = inputs_of(checkpoint, TEXTS)
@@ -82,7 +87,8 @@ def test_gates_belong_to_the_watched_calls(loaded):
 
 
 @pytest.mark.parametrize(
-    ("family", "step", "tolerance"), [("bert", 1e-3, 1e-6), ("gpt2", 1e-3, 1e-6), ("llama", 1e-2, 1e-3)]
+    ("family", "step", "tolerance"),
+    [("bert", 1e-3, 1e-6), ("gpt2", 1e-3, 1e-6), ("llama", 1e-2, 1e-3), ("mpnet", 1e-3, 1e-6)],
 )
 def test_gradients_of_gates_equal_finite_differences(family, step, tolerance, loaded):
     """Llama's norms are taken in float32 whatever the model's number format, so its steps are larger."""
