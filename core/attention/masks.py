@@ -59,14 +59,7 @@ class TileMask:
     def _reach_of(self, query: int) -> Reach:
         # Evaluated, because a mask function is a closure that does not tell its window.
         sizes = self._sizes | {"batch_size": 1, "q_length": 1, "kv_length": 2 * FAR, "q_offset": query, "kv_offset": 0}
-        visible = sdpa_mask(
-            mask_function=self._function,
-            attention_mask=None,
-            allow_is_causal_skip=False,
-            allow_is_bidirectional_skip=False,
-            **sizes,
-        )
-        keys = visible.flatten().nonzero().flatten()
+        keys = self._visible(None, sizes).flatten().nonzero().flatten()
         first, last = int(keys[0]), int(keys[-1])
         if len(keys) != last - first + 1:
             raise ValueError("A query of the layer sees keys that are not all neighbours.")
@@ -114,9 +107,12 @@ class TileMask:
         # The same for every text, and broadcast over them.
         if self._padding is None and self.is_causal:
             sizes["batch_size"] = 1
+        return self._visible(self._padding, sizes)
+
+    def _visible(self, padding: Bool[Tensor, "text key"] | None, sizes: dict[str, Any]) -> Bool[Tensor, "*of"]:
         return sdpa_mask(
             mask_function=self._function,
-            attention_mask=self._padding,
+            attention_mask=padding,
             allow_is_causal_skip=False,
             allow_is_bidirectional_skip=False,
             **sizes,

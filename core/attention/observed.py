@@ -301,10 +301,6 @@ def tiles(shape: tuple[int, int, int, int], device: str) -> Iterator[tuple[slice
     The last queries come first: in a causal model they attend to the most keys, so the buffers are allocated once, for
     the largest tile.
 
-    Args:
-        shape: number of texts, heads, queries and keys in a batch.
-        device: device type, such as "cpu".
-
     Yields: the texts and the queries of each tile.
     """
     n_entries = TILE_ENTRIES if device == "cpu" else GPU_TILE_ENTRIES
@@ -321,7 +317,6 @@ def _even_slices(n: int, at_most: int) -> list[slice]:
 
 
 def _softmax_tile(current: Pass, attention: _Attention, texts: slice, queries: slice) -> tuple[Tensor, Tensor]:
-    """Compute logits and probabilities of a tile."""
     query = attention.query[texts, :, queries]
     keys = attention.keys[texts, ..., : attention.n_visible_keys(queries)]
     shape = (*query.shape[:3], keys.shape[-1])
@@ -413,11 +408,8 @@ def has_attention_interface(model: PreTrainedModel) -> bool:
 
 
 def check_heads_are_seen(model: PreTrainedModel, instead: str = "Choose") -> None:
-    """Refuse a model whose heads' outputs do not pass through the registered function.
-
-    Args:
-        model: of a checkpoint.
-        instead: how the sentence that says what to do begins, up to another checkpoint.
+    """Refuse a model whose heads' outputs do not pass through the registered function. The sentence on what to do
+    begins with `instead`, up to another checkpoint.
 
     Raises: AnalysisError.
     """

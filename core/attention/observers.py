@@ -148,9 +148,7 @@ class Pass:
         """Outputs of the heads of a layer on some texts after gates and replacements.
 
         Args:
-            outputs: outputs before gates.
             layer: index of the layer; None if it is not observed, and so not gated.
-            texts: rows of the batch.
             heads: indices of these heads in the layer; None for all.
         """
         gate = None if layer is None else self.gate(layer, texts)
@@ -225,7 +223,6 @@ class MapObserver:
         """Choose what to store.
 
         Args:
-            row: index of the text in the batch.
             n_queries, n_keys: its number of tokens, without padding.
             window: the part to store entry by entry; None for the whole map.
             block: number of queries, and of keys, per block; 0 stores no averages.

@@ -29,10 +29,6 @@ CLASSIFIER: Final = re.compile(r"(classifier|score)\.(.*\.)?weight")
 def checked_adapter(name: str, folder: Path) -> tuple[str, str]:
     """Check the files of an adapter before anything is loaded.
 
-    Args:
-        name: name of the adapter, for error messages.
-        folder: its folder.
-
     Returns: its kind, as PEFT names it, such as LORA, and the base that it names.
     Raises: CheckpointError.
     """

@@ -90,7 +90,6 @@ def _is_adapter(folder: Path, *, is_of_hub: bool) -> bool:
 
 
 def _adapted(name: str, folder: Path, revision: str) -> CheckpointFiles:
-    """An adapter with its base."""
     kind, named = checked_adapter(name, folder)
     base_name = base_of(folder, named)
     try:
@@ -121,11 +120,8 @@ def _adapted(name: str, folder: Path, revision: str) -> CheckpointFiles:
 
 
 def base_of(folder: Path, named: str) -> str:
-    """The name by which the base of an adapter is found.
-
-    Args:
-        folder: of the adapter.
-        named: the base as its configuration names it. A folder may be one of the machine where it was trained.
+    """The name by which the base of an adapter is found. The name in its configuration may be that of a folder of the
+    machine where it was trained.
 
     Returns: that name if there is such a folder; or else the folder beside the adapter's, or the checkpoint that comes
         with this program or was made with it, that has the last part of this name; or else the name, as an id of the
@@ -153,11 +149,6 @@ def asked_of_hub(name: str) -> str | None:
 
 def base_on_hub(name: str, folder: Path, *, is_of_hub: bool = True) -> str | None:
     """The id of the hub of an adapter's base; None for another base, and for a whole checkpoint.
-
-    Args:
-        name: of the adapter, for error messages.
-        folder: its folder.
-        is_of_hub: whether that was fetched from the hub.
 
     Raises: CheckpointError as `local_folder` and `checked_adapter`.
     """
@@ -214,10 +205,6 @@ def _without_attention(config: dict[str, Any]) -> tuple[int, ...]:
 
 def randomly_initialised(files: CheckpointFiles, seed: int = 0) -> CheckpointFiles:
     """Random control: the same architecture, shape and tokenizer with randomly initialised weights.
-
-    Args:
-        files: checkpoint that provides configuration and tokenizer.
-        seed: random seed of the weights.
 
     Returns: files that can be loaded like any other checkpoint; the fingerprint depends on the seed.
     """
@@ -317,9 +304,7 @@ def load_checkpoint(
     """Load a checkpoint, switch it to the registered attention function and check it.
 
     Args:
-        files: from find_checkpoint.
         device: auto, cuda, mps or cpu.
-        dtype: number format of the weights, one of DTYPES.
         base: of an adapter, loaded on this device in this format: the weights that the adapter leaves alone are then
             in memory once. None reads them from the base's files.
 

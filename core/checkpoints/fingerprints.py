@@ -1,12 +1,13 @@
 """Digests of a checkpoint's files, one fingerprint over all of them, and detection of changes."""
 
 import hashlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from stat import S_ISREG
+from typing import Any
 
 from attention_sieve.core.errors import CheckpointError
 
@@ -22,12 +23,7 @@ class FileState:
 
 
 def file_states(name: str, folder: Path, patterns: Sequence[str]) -> tuple[FileState, ...]:
-    """State of every file in a folder on which results depend, sorted by name.
-
-    Args:
-        name: name of the checkpoint, for error messages.
-        folder: folder with its files, or links to them.
-        patterns: patterns of the file names.
+    """State of every file in a folder on which results depend, sorted by name. Files may be links.
 
     Raises: CheckpointError for an entry that cannot be read as a file.
     """
@@ -51,32 +47,19 @@ def held_still(name: str, folder: Path, patterns: Sequence[str], recorded: Seque
 
     Such a change is the most likely cause of any error inside the block, so it is reported instead.
 
-    Args:
-        name: name of the checkpoint, for error messages.
-        folder: folder with its files.
-        patterns: patterns of the file names.
-        recorded: their states when the checkpoint was found.
-
     Raises: CheckpointError that names the first file that changed.
     """
     states_before = file_states(name, folder, patterns)
-    _check_same(
-        name,
-        {(state.name, state.sha256) for state in recorded} ^ {(state.name, state.sha256) for state in states_before},
-    )
+    _check_same(name, *({(state.name, state.sha256) for state in states} for states in (recorded, states_before)))
     try:
         yield
     finally:
         states_after = file_states(name, folder, patterns)
-        _check_same(
-            name,
-            {(state.name, state.mark) for state in states_before}
-            ^ {(state.name, state.mark) for state in states_after},
-        )
+        _check_same(name, *({(state.name, state.mark) for state in states} for states in (states_before, states_after)))
 
 
-def _check_same(name: str, differences: Collection[tuple[str, object]]) -> None:
-    changed = sorted({file for file, _ in differences})
+def _check_same(name: str, before: set[tuple[str, Any]], after: set[tuple[str, Any]]) -> None:
+    changed = sorted({file for file, _ in before ^ after})
     if changed:
         remainder = f" (and {len(changed) - 1:,} more)" if len(changed) > 1 else ""
         raise CheckpointError(

@@ -22,10 +22,8 @@ PLAIN: Final = ("F32", "F16", "BF16", "F64")
 
 
 def folder_of_gguf(path: Path) -> Path:
-    """The folder of the checkpoint in a GGUF file, written when the file is seen for the first time.
-
-    Args:
-        path: of the file; several files of the same bytes share a folder in the program's cache folder.
+    """The folder of the checkpoint in a GGUF file, written when the file is seen for the first time. Several files of
+    the same bytes share a folder in the program's cache folder.
 
     Raises: CheckpointError for a file that is damaged or of a family that transformers does not read, and where the
         package `gguf` is missing.
@@ -46,11 +44,8 @@ def folder_of_gguf(path: Path) -> Path:
 
 @panics_caught()
 def write_checkpoint(path: Path, folder: Path) -> None:
-    """Dequantise the weights in a GGUF file, and write them beside their configuration and tokenizer.
-
-    Args:
-        path: of the file.
-        folder: of the checkpoint, which appears once all is written.
+    """Dequantise the weights in a GGUF file, and write them beside their configuration and tokenizer. The folder
+    appears once all is written.
 
     Raises: CheckpointError as `folder_of_gguf`, and where the folder cannot be written.
     """

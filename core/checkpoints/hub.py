@@ -50,7 +50,6 @@ def bytes_to_fetch(name: str) -> int:
 
 @contextmanager
 def _errors_explained(name: str) -> Iterator[None]:
-    """Turn errors of the hub into a CheckpointError."""
     from httpx2 import HTTPError
     from huggingface_hub.errors import (
         DryRunError,
@@ -79,13 +78,12 @@ def _errors_explained(name: str) -> Iterator[None]:
             f"The hub has no checkpoint {name}. Check the spelling, or log in if it is private.{or_here}"
         ) from None
     except (LocalEntryNotFoundError, HTTPError):
-        raise HubOutOfReach(_not_here(name) if may_be_a_run(name) else _no_answer(name)) from None
+        if may_be_a_run(name):
+            fetch_it = "if it is a model of the hub, connect to the internet to fetch it."
+            raise HubOutOfReach(f"{name} is not on this machine. {GONE}; {fetch_it}") from None
+        raise HubOutOfReach(_no_answer(name)) from None
     except OSError as error:
         raise CheckpointError(_no_answer(name, f" ({error.strerror})" if error.strerror else "")) from None
-
-
-def _not_here(name: str) -> str:
-    return f"{name} is not on this machine. {GONE}; if it is a model of the hub, connect to the internet to fetch it."
 
 
 def _no_answer(name: str, reason: str = "") -> str:

@@ -83,10 +83,8 @@ def checkpoint_of(
     """A model in evaluation mode as a checkpoint, which observes it through the registered attention function.
 
     Args:
-        files: says what the model is.
         full_model: with its head.
         tokenizer: a fast one; the names of its special tokens become plain text.
-        device, dtype: those of the model.
 
     Raises: CheckpointError for a tokenizer that does not belong to the model, and a failed self-check.
     """
@@ -100,15 +98,19 @@ def checkpoint_of(
         kind: replace(layers, removed=(*dict(files.removed).get(kind, ()), *layers.removed))
         for kind, layers in layers_by_kind.items()
     }
+    head, padding_id = _head(full_model.config, type(full_model).__name__)[1], tokenizer.pad_token_id
+    accepted = inspect.signature(model.forward).parameters
     return Checkpoint(
         files=files,
         model=model,
         full_model=full_model,
-        head=_usable_head(full_model, tokenizer),
+        # None for a masked language model whose tokenizer has no mask token.
+        head=None if head == "masked token" and tokenizer.mask_token_id is None else head,
         tokenizer=tokenizer,
         attentions=attentions,
-        takes_type_ids=_takes_type_ids(model),
-        padding_id=_padding_id(tokenizer, n_embeddings),
+        # Segment ids are of use where there is more than one.
+        takes_type_ids="token_type_ids" in accepted and getattr(model.config, "type_vocab_size", 0) > 1,
+        padding_id=padding_id if padding_id is not None and padding_id < n_embeddings else 0,
         start_id=_start_id(files, model) if len(files.kinds) > 1 else 0,
         max_tokens=_max_tokens(model, stated),
         device=device,
@@ -185,7 +187,7 @@ def _load_model(files: CheckpointFiles, config: Any, dtype: torch.dtype) -> PreT
     check_size(files.name, files.whole.folder, getattr(transformers, _head(config)[0]), config, dtype)
     create = _read_weights if files.seed is None else _draw_weights
     model = create(files, config, dtype, None)
-    if not _has_attention_interface(model) and not is_eager(model):
+    if not type(model)._can_set_attn_implementation() and not is_eager(model):
         # A model's own fused kernel calls no softmax, and Falcon chooses its kernel when it is built.
         model = create(files, config, dtype, "eager")
     model.config.use_cache = False
@@ -211,11 +213,6 @@ def _check_kind(files: CheckpointFiles, config: Any) -> None:
         )
 
 
-def _has_attention_interface(model: PreTrainedModel) -> bool:
-    """Whether a model computes its attention through AttentionInterface."""
-    return type(model)._can_set_attn_implementation()
-
-
 def _without_head(full_model: PreTrainedModel) -> PreTrainedModel:
     """The model whose output is the last hidden states, sharing its parts with the one with a head.
 
@@ -233,12 +230,6 @@ def _without_head(full_model: PreTrainedModel) -> PreTrainedModel:
         setattr(body, name, getattr(full_model, name))
     body.config = full_model.config
     return body.eval()
-
-
-def _usable_head(model: PreTrainedModel, tokenizer: Any) -> OutputHead | None:
-    """What the head predicts; None for a masked language model whose tokenizer has no mask token."""
-    head = _head(model.config, type(model).__name__)[1]
-    return None if head == "masked token" and tokenizer.mask_token_id is None else head
 
 
 def _read_weights(files: CheckpointFiles, config: Any, dtype: torch.dtype, attention: str | None) -> PreTrainedModel:
@@ -295,7 +286,6 @@ def load_every_weight(files: CheckpointFiles) -> tuple[PreTrainedModel, set[str]
 
 
 def _draw_weights(files: CheckpointFiles, config: Any, dtype: torch.dtype, attention: str | None) -> PreTrainedModel:
-    """A randomly initialised model."""
     if files.seed is None:
         raise RuntimeError("Weights are drawn with a seed.")
     with ONE_AT_A_TIME, torch.random.fork_rng(devices=[]):
@@ -330,12 +320,6 @@ def _check_complete(files: CheckpointFiles, report: dict[str, Any]) -> None:
         )
 
 
-def _takes_type_ids(model: PreTrainedModel) -> bool:
-    """Whether the model uses segment ids: it accepts them and has more than one."""
-    accepts = "token_type_ids" in inspect.signature(model.forward).parameters
-    return accepts and getattr(model.config, "type_vocab_size", 0) > 1
-
-
 def _max_tokens(model: PreTrainedModel, stated: int | None) -> int:
     """Maximum length: the smaller limit of tokenizer and position embeddings.
 
@@ -353,14 +337,7 @@ def _max_tokens(model: PreTrainedModel, stated: int | None) -> int:
     return int(min((limit for limit in limits if limit > 0), default=NO_LIMIT))
 
 
-def _padding_id(tokenizer: Any, n_embeddings: int) -> int:
-    """The tokenizer's padding id, or 0 if there is none or the model has no embedding for it."""
-    padding_id = tokenizer.pad_token_id
-    return padding_id if padding_id is not None and padding_id < n_embeddings else 0
-
-
 def _start_id(files: CheckpointFiles, model: PreTrainedModel) -> int:
-    """The start token of a decoder."""
     candidates = (
         getattr(model.config, name, None) for name in ("decoder_start_token_id", "bos_token_id", "pad_token_id")
     )

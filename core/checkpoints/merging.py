@@ -19,14 +19,10 @@ from attention_sieve.core.errors import CheckpointError, first_line
 
 
 def merge_adapter(name: str, folder: Path, model: PreTrainedModel) -> None:
-    """Merge an adapter into the weights of its base, in place, as PEFT does.
+    """Merge an adapter into the weights of its base, in place, as PEFT does. The base has the head that the adapter was
+    trained with.
 
     Weights that change are copied before, as other models may share them; all others stay where they are.
-
-    Args:
-        name: name of the adapter, for error messages.
-        folder: of the adapter.
-        model: the base, with the head that the adapter was trained with.
 
     Raises: CheckpointError for an adapter of another base, and of a kind that cannot be merged.
     """

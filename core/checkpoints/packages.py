@@ -13,9 +13,7 @@ def fetch_package(requirement: str, sha256: str, folder: Path, *options: str) ->
 
     Args:
         requirement: name and version of the package.
-        sha256: of its archive.
         folder: for the archive; created if it is missing.
-        options: of pip.
 
     Raises: AnalysisError with the reason that pip gives.
     """

@@ -35,8 +35,6 @@ def read_removed(name: str, folder: Path, sizes: Mapping[Kind, AttentionSize]) -
     """The heads that were removed from a checkpoint.
 
     Args:
-        name: name of the checkpoint, for error messages.
-        folder: folder with its files.
         sizes: its kinds of attention with their numbers of layers and heads, according to its configuration. Where it
             gives none, the loaded model is checked.
 
@@ -117,7 +115,6 @@ def _heads(name: str, kind: Kind, values: Any) -> list[Head]:
 
 
 def _shown(value: object) -> str:
-    """The beginning of a value from the file."""
     return repr(value)[:60]
 
 

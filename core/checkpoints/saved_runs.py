@@ -206,10 +206,8 @@ def ask_to_stop(folder: Path) -> None:
 
 
 def delete_run(name: str) -> None:
-    """Delete a run in `checkpoints_folder()` with all of its checkpoints.
-
-    Args:
-        name: name of the run's folder, which must be directly in that folder and contain a run's report.
+    """Delete a run in `checkpoints_folder()` with all of its checkpoints. Its folder must be directly in that folder
+    and contain a run's report.
 
     Raises: AnalysisError if there is no such run, it is in progress, or its folder cannot be removed.
     """
@@ -233,10 +231,8 @@ def saved_checkpoints(folder: Path) -> tuple[Path, ...]:
 
 
 def check_is_saved(name: str) -> None:
-    """Raise if a name refers to a run in `checkpoints_folder()`, or to one of its steps, without a checkpoint.
-
-    Args:
-        name: a name for which no checkpoint was found there.
+    """Raise if a name refers to a run in `checkpoints_folder()`, or to one of its steps, without a checkpoint. No
+    checkpoint was found there under this name.
 
     Raises: CheckpointError with the saved steps.
     """
@@ -262,12 +258,8 @@ def run_and_step(name: str) -> tuple[str, int | None]:
 
 
 def steps_of_one_run(names: Sequence[str], runs: Sequence[SavedRun]) -> list[int] | None:
-    """Training steps of checkpoints that follow each other in one run; None for any other checkpoints.
-
-    Args:
-        names: of at least two checkpoints. The one that a run began with is its step 0, a finished run its last step.
-        runs: the runs to look in.
-    """
+    """Training steps of checkpoints that follow each other in one run; None for any other checkpoints. They are at
+    least two; the one that a run began with is its step 0, a finished run its last step."""
     for run in runs:
         steps = [_step_in(run, name) for name in names]
         known = [step for step in steps if step is not None]
@@ -294,11 +286,7 @@ def may_be_a_run(name: str) -> bool:
 
 
 def list_runs(folder: Path | None = None) -> tuple[SavedRun, ...]:
-    """All runs in a folder, sorted by name.
-
-    Args:
-        folder: folder of the runs; None for `checkpoints_folder()`. It may not exist.
-    """
+    """All runs in a folder, sorted by name. By default those in `checkpoints_folder()`; the folder may not exist."""
     folder = checkpoints_folder() if folder is None else folder
     runs = ((path, read_progress(path)) for path in sorted(folder.glob("*")))
     return tuple(SavedRun(path.name, path, progress) for path, progress in runs if progress is not None)
@@ -324,12 +312,8 @@ def _step(saved: Path) -> int:
 
 
 def is_running(pid: int, created: float) -> bool:
-    """Whether a process is still running, and not a later one with the same process id.
-
-    Args:
-        pid: process id.
-        created: its start time, in seconds since 1970.
-    """
+    """Whether a process is still running, and not a later one with the same process id. It was created so many seconds
+    after 1970."""
     try:
         process = psutil.Process(pid)
         return process.status() != psutil.STATUS_ZOMBIE and abs(process.create_time() - created) < SAME_START

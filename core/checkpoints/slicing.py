@@ -76,11 +76,7 @@ class AttentionModule:
 
 
 def attention_modules(name: str, model: PreTrainedModel) -> dict[Kind, list[AttentionModule]]:
-    """The attention of each layer, by kind.
-
-    Args:
-        name: name of the checkpoint, for error messages.
-        model: a model with all its heads, or with some removed by remove_heads.
+    """The attention of each layer, by kind. Some heads may have been removed by remove_heads.
 
     Raises: CheckpointError for a model from which heads cannot be removed.
     """
@@ -123,16 +119,11 @@ def remove_heads(name: str, model: PreTrainedModel, removed: RemovedHeads) -> No
 
 
 def class_without_heads(name: str, auto_class: Any, config: Any, removed: RemovedHeads) -> Any:
-    """A class whose from_pretrained loads a checkpoint from which heads were removed.
+    """A class whose from_pretrained loads a checkpoint from which heads were removed. A class of transformers, such as
+    AutoModel or BertModel, is returned unchanged if no head was removed.
 
     transformers rejects weights whose shapes differ from those of the model built from the configuration, so the heads
     are removed from that model before its weights are loaded.
-
-    Args:
-        name: name of the checkpoint, for error messages.
-        auto_class: class of transformers, such as AutoModel or BertModel; returned unchanged if no head was removed.
-        config: configuration of the checkpoint.
-        removed: the removed heads.
 
     Raises: CheckpointError, see remove_heads.
     """
@@ -239,7 +230,6 @@ def _n_rows(projection: Any) -> int:
 
 
 def _keep_rows(projection: Any, heads: Sequence[int], size: int) -> None:
-    """Keep the outputs of some heads of a projection."""
     if isinstance(projection, Conv1D):
         projection.weight = _kept(projection.weight, heads, size, dim=1)
         projection.nf = len(heads) * size
@@ -251,7 +241,6 @@ def _keep_rows(projection: Any, heads: Sequence[int], size: int) -> None:
 
 
 def _keep_columns(projection: Any, heads: Sequence[int], size: int) -> None:
-    """Keep the inputs from some heads of a projection."""
     if isinstance(projection, Conv1D):
         projection.weight = _kept(projection.weight, heads, size, dim=0)
         projection.nx = len(heads) * size

@@ -28,12 +28,8 @@ def placed(model: PreTrainedModel, device: str) -> PreTrainedModel:
 
 
 def device_map(model: PreTrainedModel, free: Mapping[int | str, int]) -> Mapping[str, int | str]:
-    """The device of each part of a model, so that no layer is divided.
-
-    Args:
-        model: with its weights.
-        free: bytes for weights on each device, to be filled in this order.
-    """
+    """The device of each part of a model, so that no layer is divided. The bytes that are free for weights on each
+    device are filled in this order."""
     from accelerate import infer_auto_device_map
 
     found: Mapping[str, int | str] = infer_auto_device_map(

@@ -108,7 +108,6 @@ def _raise_reported_error(files: CheckpointFiles, code: int, output: bytes) -> N
 
 
 def _n_bytes(files: CheckpointFiles) -> int:
-    """Size of the weights on disk."""
     return sum(path.stat().st_size for path in files.whole.folder.glob(WEIGHT_FILES))
 
 

@@ -67,9 +67,6 @@ def collect(
     """Run texts through the model, yielding the results of each batch.
 
     Args:
-        checkpoint: loaded.
-        texts: prepared for the kind of attention in the settings.
-        settings: which attention, and which heads are off.
         collector: creates the observer of a batch from its texts.
         batch_tokens: tokens per batch, padding included; None for the default of the device.
 

@@ -1,7 +1,7 @@
 """Collectors of a pass: attention entry by entry, as whole maps or of one token, and between words, layer by layer."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,13 +20,13 @@ from attention_sieve.core.texts.tokens import FIRST_WORD, FromWord, WordMap
 class MapCollector:
     """Stores every text's attention maps in full."""
 
-    precision: ClassVar[type[np.floating[Any]]] = np.float16
     indicators = None
     wants_entropy = False
     wants_outputs = False
 
-    def __init__(self, texts: Sequence[PassText]) -> None:
-        """Prepare to store the attention of these texts, without padding."""
+    def __init__(self, texts: Sequence[PassText], precision: type[np.floating[Any]] = np.float16) -> None:
+        """Prepare to store the attention of these texts, without padding; in single precision rows sum to 1."""
+        self._precision = precision
         self._observers = [
             MapObserver(row, len(text.queries.ids), len(text.keys.ids)) for row, text in enumerate(texts)
         ]
@@ -38,25 +38,13 @@ class MapCollector:
 
     def results(self) -> list[Float[np.ndarray, "layer head query key"]]:
         """The maps of each text."""
-        return [observer.attention().cpu().numpy().astype(self.precision) for observer in self._observers]
-
-
-class PreciseMapCollector(MapCollector):
-    """The same in single precision, in which rows sum to 1."""
-
-    precision = np.float32
+        return [observer.attention().cpu().numpy().astype(self._precision) for observer in self._observers]
 
 
 def attention_of_token(
     checkpoint: Checkpoint, text: PassText, settings: PassSettings, position: int
 ) -> Float[np.ndarray, "layer head key"]:
     """Attention of one token of a text to every key, whatever the length of the text.
-
-    Args:
-        checkpoint: loaded.
-        text: prepared for the kind of attention in the settings.
-        settings: which heads are off.
-        position: index of the token.
 
     Returns: NaN for heads that are not there.
     """
@@ -95,15 +83,8 @@ class WordCollector:
         n_layers: int,
         from_word: FromWord = "mean",
     ) -> None:
-        """Set up the aggregation of a batch.
-
-        Args:
-            checkpoint: loaded.
-            maps: words of each text of the batch; queries and keys must be the same tokens.
-            reduce: see Reduce.
-            n_layers: number of observed layers.
-            from_word: how attention from several tokens is aggregated.
-        """
+        """Set up the aggregation of a batch. The maps are of the words of each text; queries and keys must be the same
+        tokens."""
         n_words = FIRST_WORD + max(word_map.n_words for word_map in maps)
         n_tokens = max(len(word_map.of_token) for word_map in maps)
         membership = np.zeros((len(maps), n_tokens, n_words))

@@ -84,14 +84,8 @@ class OutputChange:
 def output_change(
     checkpoint: Checkpoint, text: PassText, settings: PassSettings, token: int | None = None
 ) -> OutputChange:
-    """Change of the output for one text when heads are switched off.
-
-    Args:
-        checkpoint: loaded.
-        text: prepared for the kind of attention in the settings.
-        settings: the heads that are switched off.
-        token: index of the token to mask, or of the token before the predicted one; None for the last one of the text.
-    """
+    """Change of the output for one text when heads are switched off. The token is the one to mask, or the one before
+    the predicted token; None for the last one of the text."""
     pass_settings = (PassSettings(settings.kind), settings)
     cosine = None
     if text.target is None:
@@ -113,9 +107,6 @@ def next_tokens(
     """The likeliest tokens after one token of a text, with all heads on and without those that are off.
 
     Args:
-        checkpoint: loaded.
-        text: prepared for the kind of attention in the settings.
-        settings: which heads are off.
         position: index of the token; None for the last one that the tokenizer did not add.
         asked: a token whose probability is wanted too, as it is written; empty for none.
 
@@ -132,7 +123,7 @@ def next_tokens(
     passes = [PassSettings(settings.kind)] * 2 if not settings.off else [PassSettings(settings.kind), settings]
     rows = {one: _logits(checkpoint, text, one, position).log_softmax(-1) for one in dict.fromkeys(passes)}
     before, after = (rows[one] for one in passes)
-    likely = [int(i) for row in (before, after) for i in row.topk(min(MOST_LIKELY, len(row))).indices]
+    likely = _likeliest(before, after)
     first = [token for token in (asked_for, follows) if token is not None and token not in likely]
     ids = tuple(dict.fromkeys((*first, *likely)))
     return NextTokens(
@@ -161,11 +152,6 @@ def token_id(checkpoint: Checkpoint, asked: str) -> int:
 def output_of_both(checkpoint: Checkpoint, a: PassText, b: PassText, settings: PassSettings) -> HeadOutput | None:
     """What a checkpoint predicts for two texts: classes, or the token after each (causal).
 
-    Args:
-        checkpoint: loaded.
-        a, b: prepared for the kind of attention in the settings.
-        settings: which heads are off.
-
     Returns: the output for `a` as that before, for `b` as that after the change. None for a checkpoint without a head,
         for an encoder without its decoder, and for a masked language model, which needs a token to predict.
     """
@@ -180,11 +166,6 @@ def output_of_both(checkpoint: Checkpoint, a: PassText, b: PassText, settings: P
 def prediction(checkpoint: Checkpoint, text: PassText, settings: PassSettings) -> Prediction | None:
     """Prediction for a text: classes, the token of its last word from a mask there, or the token after it (causal).
 
-    Args:
-        checkpoint: loaded.
-        text: prepared for the kind of attention in the settings.
-        settings: which heads are off.
-
     Returns: None for a checkpoint without a head, and for an encoder without its decoder.
     """
     if checkpoint.head is None or text.kind == "encoder":
@@ -195,10 +176,10 @@ def prediction(checkpoint: Checkpoint, text: PassText, settings: PassSettings) -
     is_masked = checkpoint.head == "masked token"
     token = _last_word_token(text) if is_masked else _last_own_token(text)
     shares = _logits(checkpoint, text, settings, token).softmax(-1)
-    likely = shares.topk(min(MOST_LIKELY, len(shares)))
+    likely = _likeliest(shares)
     return Prediction(
-        names=tuple(checkpoint.tokenizer.decode([int(i)]) for i in likely.indices),
-        values=likely.values.numpy(),
+        names=tuple(checkpoint.tokenizer.decode([i]) for i in likely),
+        values=shares[likely].numpy(),
         unit="probability",
         masked=text.queries.tokens[token] if is_masked else None,
         after=None if is_masked else text.queries.tokens[token],
@@ -206,12 +187,8 @@ def prediction(checkpoint: Checkpoint, text: PassText, settings: PassSettings) -
 
 
 def vector_angle(checkpoint: Checkpoint, a: PassText, b: PassText, settings: PassSettings) -> float:
-    """Angle between the vectors of two texts, in degrees: 0 for one direction, 90 for a right angle.
-
-    Args:
-        checkpoint: loaded.
-        a, b: prepared for an attention whose queries are the checkpoint's input.
-        settings: which heads are off.
+    """Angle between the vectors of two texts, in degrees: 0 for one direction, 90 for a right angle. They are prepared
+    for an attention whose queries are the checkpoint's input.
 
     Returns: the angle between the means of the last hidden states over all tokens.
     Source: Kahan 2006, "How Futile are Mindless Assessments of Roundoff", whose formula keeps small angles exact.
@@ -224,13 +201,8 @@ def vector_angle(checkpoint: Checkpoint, a: PassText, b: PassText, settings: Pas
 def word_probability(
     checkpoint: Checkpoint, text: PassText, tokens: Sequence[int], settings: PassSettings
 ) -> float | None:
-    """Probability that a language model gives to a word in its place.
-
-    Args:
-        checkpoint: loaded.
-        text: prepared for the kind of attention in the settings.
-        tokens: positions of the word's tokens, in order.
-        settings: which heads are off.
+    """Probability that a language model gives to a word in its place. Its tokens are given by their positions, in
+    order.
 
     Returns: the product over the word's tokens; of a causal model given all tokens before each, of a masked one given
         the rest of the text and the word's earlier tokens. None for a checkpoint that predicts no tokens, for an
@@ -315,7 +287,6 @@ def _class_names(checkpoint: Checkpoint) -> tuple[str, ...]:
 
 
 def _class_values(checkpoint: Checkpoint, logits: Float[Tensor, " choice"]) -> tuple[Unit, Float[Tensor, " choice"]]:
-    """Unit and values of a classifier's logits."""
     config = checkpoint.full_model.config
     if len(logits) == 1 or config.problem_type == "regression":
         return "value", logits
@@ -327,21 +298,22 @@ def _class_values(checkpoint: Checkpoint, logits: Float[Tensor, " choice"]) -> t
 def _tokens(
     checkpoint: Checkpoint, before: Float[Tensor, " choice"], after: Float[Tensor, " choice"], token: int
 ) -> HeadOutput:
-    probabilities_before, probabilities_after = before.softmax(-1), after.softmax(-1)
-    likely = [
-        int(i)
-        for shares in (probabilities_before, probabilities_after)
-        for i in shares.topk(min(MOST_LIKELY, len(shares))).indices
-    ]
-    token_ids = list(dict.fromkeys(likely))
+    before, after = before.softmax(-1), after.softmax(-1)
+    likely = _likeliest(before, after)
     return HeadOutput(
-        names=tuple(checkpoint.tokenizer.decode([i]) for i in token_ids),
-        before=probabilities_before[token_ids].cpu().numpy(),
-        after=probabilities_after[token_ids].cpu().numpy(),
+        names=tuple(checkpoint.tokenizer.decode([i]) for i in likely),
+        before=before[likely].numpy(),
+        after=after[likely].numpy(),
         unit="probability",
         token=token,
-        distance=_total_variation(probabilities_before, probabilities_after),
+        distance=_total_variation(before, after),
     )
+
+
+def _likeliest(*distributions: Float[Tensor, " choice"]) -> list[int]:
+    """Ids of the likeliest tokens of each distribution, each once."""
+    ids = (int(i) for each in distributions for i in each.topk(min(MOST_LIKELY, len(each))).indices)
+    return list(dict.fromkeys(ids))
 
 
 def _total_variation(a: Float[Tensor, " choice"], b: Float[Tensor, " choice"]) -> float:

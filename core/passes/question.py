@@ -84,12 +84,8 @@ def answer(
     """Answer a question without a cache.
 
     Args:
-        checkpoint: loaded.
-        question: the question to answer.
-        items: one or more.
         prepared: text of each item that is not left out, by the item's index; from
             `attention_sieve.core.passes.texts.prepare_all`.
-        settings: which attention, and which heads are off.
 
     Yields: index among the items and result, batch by batch, in any order.
     Raises: AnalysisError for a kind of attention that the question does not support, and whatever `compute` raises.

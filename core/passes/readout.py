@@ -58,7 +58,6 @@ class Readout:
 
         Args:
             checkpoint: loaded; `check_metric` has passed.
-            metric: the metric to compute.
             texts: prepared; with a target if the metric is the loss of an encoder-decoder.
         """
         self._checkpoint, self._metric = checkpoint, metric
@@ -105,16 +104,12 @@ class Readout:
         return rows.unflatten(0, (copies, self._n_texts))
 
     def losses(self, output: Any, labels: Sequence[float | None]) -> Float[Tensor, " text"]:
-        """Loss of each text, through which gradients flow.
+        """Loss of each text, through which gradients flow. Labels are the class or value of each text, for the metric
+        of labels only.
 
         The change of the output has no gradient where nothing is changed. It is replaced by the projection of the
         normalised text vector on a random direction, fixed for each text; the expected square of its slope in any gate
-        is, to second order, twice the change by that gate.
-
-        Args:
-            output: the model's output for one copy.
-            labels: class or value of each text; only for labels.
-        """
+        is, to second order, twice the change by that gate."""
         if self._metric == "lm":
             return self._losses(output.logits, 1)
         if self._metric == "labels":

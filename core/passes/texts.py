@@ -117,14 +117,8 @@ def prepare(
     position: int | None = None,
     truncate: bool = False,
 ) -> PassText:
-    """One text's tokens, without relations.
-
-    Args:
-        checkpoint: loaded.
-        text: for an encoder-decoder, source and target as a pair; its encoder also accepts a text without a target.
-        settings: kind of attention, and heads that are off.
-        position: index of the text in the input, for error messages.
-        truncate: truncate a text that is too long instead of raising.
+    """One text's tokens, without relations. An encoder-decoder reads source and target as a pair; its encoder also
+    accepts a text without a target.
 
     Raises: TextTooLong; NoTokens; PairNeeded; AnalysisError if the checkpoint lacks the requested attention or head.
     """
@@ -175,7 +169,6 @@ def check_ids(checkpoint: Checkpoint, ids: Sequence[int]) -> None:
 
 
 def _segment(text: Text, side: int) -> Text:
-    """One segment as a text of its own."""
     selected = slice(side, side + 1)
     return replace(
         text,
@@ -196,14 +189,8 @@ def queries_text(text: Text, kind: Kind) -> Text:
 def with_relations(
     prepared: Sequence[PassText], texts: Sequence[Text], wanted: Wanted = RELATED_WORDS, *, noted: bool = False
 ) -> list[PassText]:
-    """Add the relations between the queries of each text; parsing all together is much faster than one by one.
-
-    Args:
-        prepared: from `prepare`; a text prepared for several checkpoints is parsed once.
-        texts: the original texts.
-        wanted: what to parse for.
-        noted: whether to add notes on the queries.
-    """
+    """Add the relations between the queries of each text; parsing all together is much faster than one by one. A text
+    prepared for several checkpoints is parsed once."""
     numbers: dict[Text, int] = {}
     number_of = {
         index: numbers.setdefault(text, len(numbers)) for index, text in _texts_to_parse(prepared, texts).items()
@@ -223,12 +210,7 @@ def with_relations(
 
 
 def trees(prepared: Sequence[PassText], texts: Sequence[Text]) -> list[tuple[Text, Dependencies] | None]:
-    """The queries' text of each item and its dependency trees, parsed together; None for cross-attention.
-
-    Args:
-        prepared: from `prepare`.
-        texts: the original texts.
-    """
+    """The queries' text of each item and its dependency trees, parsed together; None for cross-attention."""
     parser_texts = {
         index: text
         for index, text in _texts_to_parse(prepared, texts).items()
@@ -262,7 +244,6 @@ def window_at(checkpoint: Checkpoint, text: PassText, start: tuple[int, int] = (
 
     Args:
         checkpoint: its numbers of layers and heads limit the size of the window.
-        text: prepared.
         start: first query and first key; moved back if the window would extend beyond the end.
     """
     attention = checkpoint.attentions[text.kind]

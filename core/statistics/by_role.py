@@ -52,16 +52,10 @@ def compare_by_role(
     roles: Sequence[str],
     correction: Correction = "bh",
 ) -> ByRole:
-    """Compare heads with and without each role by a number, such as their importance.
+    """Compare heads with and without each role by a number, such as their importance. NaN leaves a head out.
 
     Heads of one layer are similar in both respects, so the second comparison is within layers only: its result does
     not depend on which layers a role occurs in.
-
-    Args:
-        numbers: number of each head; NaN leaves a head out.
-        holds: which head holds which role.
-        roles: names along the role axis.
-        correction: correction over the roles.
 
     Source: Mann and Whitney 1947, with p-values by permutation, which need no large sample; van Elteren 1960 for the
         layers, here with pairs of equal weight; interval: Newcombe 2006, method 5.
@@ -182,8 +176,7 @@ class Overlap:
 def overlap(holds: Bool[np.ndarray, "role layer head"], roles: tuple[str, ...], first: str, second: str) -> Overlap:
     """Heads that hold both of two roles, as a proportion of each possible denominator.
 
-    Raises:
-        ValueError: for a role that is not in `roles`.
+    Raises: ValueError for a role that is not in `roles`.
     Source: Pande et al. 2021, overlap of local and syntactic heads. The denominator of their 42% to 88% (89% in
         their article) is not recoverable, so all three are given.
     """

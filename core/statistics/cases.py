@@ -119,13 +119,8 @@ class KeyMatched:
 
 
 def key_matched(joined: Joined, alpha: float, n_heads: int = 1) -> KeyMatched:
-    """Compare the attention to the right word with what other words give to the same word.
-
-    Args:
-        joined: of one or more heads.
-        alpha: level of the test.
-        n_heads: how many heads were searched; p-values are multiplied by it.
-    """
+    """Compare the attention to the right word with what other words give to the same word. p-values are multiplied by
+    the number of heads that were searched."""
     shape, n_all = joined.to_right.shape[:-1], joined.to_right.shape[-1]
     to_right, from_others = (part.reshape(math.prod(shape), n_all) for part in (joined.to_right, joined.from_others))
     comparable = np.isfinite(to_right) & np.isfinite(from_others)
@@ -216,7 +211,6 @@ def judge(cases: HeadCases, alpha: float, groups: Bool[np.ndarray, "group case"]
     """Evaluate all heads on the same cases, by group.
 
     Args:
-        cases: with what each head and each baseline gets right.
         alpha: the intervals cover 1 - alpha.
         groups: which cases belong to each group; None for a single group. The best heads are selected on all cases.
     """
@@ -315,12 +309,7 @@ def beats_by_chance(
     """McNemar's exact test, one-sided, of "the head is not better than the baseline"; p-values, NaN without cases.
 
     Under the null hypothesis, each case that only one of the two gets right is equally likely to be the head's. Not
-    corrected for multiple heads; cases are treated as independent.
-
-    Args:
-        right: whether each head is right in each case.
-        baseline: whether the baseline is right in each case.
-    """
+    corrected for multiple heads; cases are treated as independent."""
     from scipy.stats import binom  # takes half a second
 
     if not len(baseline):
@@ -332,12 +321,7 @@ def beats_by_chance(
 def best_head(
     right: Bool[np.ndarray, "*head case"], candidates: Bool[np.ndarray, "*head"] | None = None
 ) -> tuple[int, ...]:
-    """Index of the head that is right most often; the first in case of a tie.
-
-    Args:
-        right: whether each head is right in each case.
-        candidates: the heads to choose from; None for all.
-    """
+    """Index of the head that is right most often; the first in case of a tie. Of the candidates, or of all heads."""
     n_right = right.sum(axis=-1)
     if candidates is not None:
         n_right = np.where(candidates, n_right, -1)
@@ -347,11 +331,8 @@ def best_head(
 def best_on_halves(
     cases: HeadCases, candidates: Callable[[Bool[np.ndarray, " case"]], Bool[np.ndarray, "*head"]] | None = None
 ) -> tuple[tuple[tuple[int, ...], tuple[int, ...]], HeadCases] | None:
-    """The best head of each half of the texts on the other half.
-
-    Args:
-        cases: of all heads.
-        candidates: the heads to choose from, judged by some cases alone; None for all.
+    """The best head of each half of the texts on the other half. Candidates are judged by some cases alone; None for
+    all heads.
 
     Returns: the index of the best head on the first half, and on the second; and the cases, in each of which the best
         head of the other half stands for all heads. None if one half has no cases.

@@ -32,11 +32,8 @@ class DocumentMeans:
 
 
 def document_numbers(documents: Sequence[str | None]) -> Int[np.ndarray, " text"] | None:
-    """Number the documents of texts in the order of their first texts; None if no text has a known document.
-
-    Args:
-        documents: name of each text's document; a text without one counts as a document of its own.
-    """
+    """Number the documents of texts in the order of their first texts; None if no text has a known document. A text
+    without one counts as a document of its own."""
     if all(document is None for document in documents):
         return None
     names = [position if document is None else document for position, document in enumerate(documents)]
@@ -56,11 +53,7 @@ def documents_fact(n_known: int | None) -> str:
 
 
 def documents_note(n_known: int | None) -> str:
-    """How many documents there are, and what follows for intervals and tests.
-
-    Args:
-        n_known: as of `n_documents`.
-    """
+    """How many documents there are, and what follows for intervals and tests. The number is as of `n_documents`."""
     if n_known is None:
         return (
             "Documents are unknown, so sentences count as independent: if several are from one document, intervals "

@@ -43,9 +43,7 @@ def log_evidence(
             its score, such as the score of uniform attention on it; the mean of score / tau is then tested against 1.
 
     Returns: log E; 0 is no evidence either way, as without texts; log 20 and more refutes the claim at a level of 0.05.
-    Raises:
-        AnalysisError: for a negative or infinite score, and for a threshold that is not a number above 0.
-        ValueError: if tau is not broadcastable to the scores.
+    Raises: AnalysisError for a negative or infinite score, and for a threshold that is not a number above 0.
     Source: Ville 1939; wealth as evidence for a mean: Waudby-Smith and Ramdas 2024, whose scores have an upper bound.
         Stakes of at most 1 need none, but only find means above tau.
     """
@@ -86,8 +84,7 @@ def lower_bound(scores: Float[np.ndarray, "text *cell"], alpha: float) -> Float[
         alpha: the bound is ever above the mean with a probability of at most alpha.
 
     Returns: between 0 and the sample mean; 0 if no tau is refuted, as without texts.
-    Raises:
-        AnalysisError: for a negative or infinite score, and for alpha outside 0 to 1.
+    Raises: AnalysisError for a negative or infinite score, and for alpha outside 0 to 1.
     Source: Waudby-Smith and Ramdas 2024, a confidence bound by betting.
     """
     check_alpha(alpha)

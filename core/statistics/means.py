@@ -52,7 +52,6 @@ def wilson(
     """Wilson intervals of proportions, low and high; NaN without cases.
 
     Args:
-        n_right: number of cases that are right.
         n_cases: number of cases, broadcastable to the shape of n_right.
         alpha: intervals cover 1 - alpha.
     """
@@ -65,13 +64,8 @@ def wilson(
 
 
 def correlation_interval(r: float, n_cases: int, alpha: float) -> tuple[float, float]:
-    """Interval of a Pearson correlation by Fisher's transformation; -1 to 1 with fewer than 4 cases.
-
-    Args:
-        r: correlation of the cases.
-        n_cases: their number.
-        alpha: the interval covers 1 - alpha.
-    """
+    """Interval of a Pearson correlation by Fisher's transformation; -1 to 1 with fewer than 4 cases. It covers 1 -
+    alpha."""
     from scipy.special import ndtri  # takes a quarter of a second
 
     if n_cases < 4:
@@ -112,12 +106,7 @@ def rejects(
     p: Float[np.ndarray, "family test"], correction: Correction, alpha: float
 ) -> Bool[np.ndarray, "family test"]:
     """Which of many families' tests are significant: where `adjusted` p-values are below alpha, without computing them.
-
-    Args:
-        p: of each family; NaN is not part of it.
-        correction: within a family.
-        alpha: level.
-    """
+    NaN is not part of a family."""
     if correction == "none":
         return p < alpha
     n_tests = (~np.isnan(p)).sum(axis=1, keepdims=True)
@@ -133,10 +122,8 @@ def rejects(
 
 
 def signed_rank_p(differences: Float[np.ndarray, "text *cell"]) -> Float[np.ndarray, "*cell"]:
-    """Two-sided p-values of Wilcoxon's signed-rank test of "the differences are symmetric around 0".
-
-    Args:
-        differences: NaN is ignored; 0 has no sign and is dropped, as in Wilcoxon's procedure.
+    """Two-sided p-values of Wilcoxon's signed-rank test of "the differences are symmetric around 0". NaN is ignored; 0
+    has no sign and is dropped, as in Wilcoxon's procedure.
 
     Returns: p-values in [0, 1]; NaN if no difference remains.
     Source: Wilcoxon 1945. The null distribution is the one that scipy.stats.wilcoxon chooses for a single column. Given

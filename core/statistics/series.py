@@ -71,13 +71,8 @@ def counts_of(values: Float[np.ndarray, "text *cell"], bins: Bins) -> Int[np.nda
 
 
 def quantile(counts: Int[np.ndarray, " bin"], share: float, bins: Bins) -> float:
-    """Quantile of a histogram, assuming a uniform distribution within each bin; NaN without values.
-
-    Args:
-        counts: counts of one cell.
-        share: 0.5 for the median.
-        bins: bins of the counts.
-    """
+    """Quantile of a histogram, assuming a uniform distribution within each bin; NaN without values. The share of the
+    median is 0.5."""
     if not counts.any():
         return float("nan")
     cumulative = np.concatenate([[0], np.cumsum(counts)])
@@ -167,12 +162,8 @@ def merged(a: Sums, b: Sums) -> Sums:
 
 
 def with_zeros(sums: Sums, n_all: Int[np.ndarray, "..."]) -> Sums:
-    """The sums with missing values counted as 0, except in cells without any value.
-
-    Args:
-        sums: sums of the values.
-        n_all: number of values of each cell including the missing ones, broadcastable to the cells.
-    """
+    """The sums with missing values counted as 0, except in cells without any value. `n_all` counts the values of each
+    cell with the missing ones, broadcastable to the cells."""
     missing = np.where(sums.n > 0, np.maximum(n_all - sums.n, 0), 0)
     zeros = np.zeros(missing.shape)
     edge = np.where(missing > 0, 0.0, np.inf)

@@ -45,11 +45,7 @@ def read_json(value: str) -> Iterator[WrittenText]:
 
 
 def parsed_json(value: str, first_line: int) -> Any:
-    """Parse JSON; all numbers become floats.
-
-    Args:
-        value: the JSON.
-        first_line: line of the file on which it starts, for error messages.
+    """Parse JSON; all numbers become floats. The first line is that of the file on which it starts.
 
     Raises: TextError with the line number.
     """
@@ -87,11 +83,7 @@ def _rows(item: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def from_object(item: Any, where: str) -> WrittenText:
-    """The text of one object of a file, as it stands there.
-
-    Args:
-        item: of parsed JSON.
-        where: its location in the file, with which error messages begin.
+    """The text of one object of a file, as it stands there. Error messages begin with its location in the file.
 
     Raises: TextError for an object that holds no text, or several.
     """

@@ -53,11 +53,8 @@ def notes_of(
     """The notes on the tokens of a text.
 
     Args:
-        tokens: of the text.
-        text: as it was tokenized.
         pairs: its relations in tokens.
         parsed: its words by the parser, if something is asked for that a file does not give.
-        wanted: what it was parsed for.
     """
     if text.given is not None:
         written = tuple("" if side == SPECIAL else token for token, side in zip(tokens.tokens, tokens.segments))
@@ -113,13 +110,8 @@ def _of_tree(
 def _words_of_tokens(
     tokens: TokenizedText, text: Text, spans: Iterable[tuple[int, int, int]]
 ) -> Int[np.ndarray, " token"]:
-    """Index of the word in which each token begins; -1 for a token outside all words.
-
-    Args:
-        tokens: of the text.
-        text: as it was tokenized.
-        spans: segment, first and one-past-last character of each word.
-    """
+    """Index of the word in which each token begins; -1 for a token outside all words. Spans are segment, first and
+    one-past-last character of each word."""
     at = [np.full(len(segment) + 1, -1) for segment in text.segments]
     for number, (side, start, end) in enumerate(spans):
         at[side][start:end] = number

@@ -97,12 +97,7 @@ class GivenPairs:
 def written_pairs(
     item: Mapping[str, Any], segments: Sequence[str], where: str
 ) -> tuple[str | None, tuple[WrittenPair, ...]]:
-    """The document and the pairs of an object of parsed JSON.
-
-    Args:
-        item: the object.
-        segments: its texts, as they stand there.
-        where: its location in the file, with which error messages begin.
+    """The document and the pairs of an object of parsed JSON. Error messages begin with its location in the file.
 
     Raises: TextError.
     """
@@ -144,13 +139,7 @@ def _place(pair: Mapping[str, Any], key: str, segments: Sequence[str], where: st
 
 
 def pairs_line(segments: Sequence[str], pairs: Sequence[WrittenPair], document: str | None = None) -> str:
-    """A line of a file, which reads as these pairs again.
-
-    Args:
-        segments: one text, or two.
-        pairs: of spans of their characters.
-        document: name of the document; None for none.
-    """
+    """A line of a file, which reads as these pairs again. The pairs are of spans of their characters."""
     sides = _SIDES if len(segments) > 1 else ("",)
     item: dict[str, Any] = {"format": FORMAT, **{f"text{side}": text for side, text in zip(sides, segments)}}
     if document is not None:
@@ -170,7 +159,6 @@ def given_pairs(pairs: Sequence[WrittenPair], segments: Sequence[str], shifts: S
     """The words of a text with its pairs.
 
     Args:
-        pairs: as written.
         segments: the texts as they are read: on one line, without spaces at their ends.
         shifts: characters before each of them that were left out.
         where: location of the text in the file, with which error messages begin.

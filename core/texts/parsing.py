@@ -141,8 +141,6 @@ def parsed(
     """The pieces of every segment, parsed in batches of a few words, or of one piece, which limits the parser's memory.
 
     Args:
-        package: of spaCy.
-        texts: any number.
         left_out: those of OPTIONAL that do not run.
         patterns: of spaCy's Matcher, whose matches are looked for.
 

@@ -247,7 +247,6 @@ def _parsed_trees(texts: Sequence[Text], wanted: Wanted = RELATED_WORDS) -> Iter
 
 
 def _trees_of(package: str, texts: Sequence[Text], wanted: Wanted) -> Iterator[Dependencies]:
-    """Trees of texts that one package parses."""
     found = parsed(package, texts, wanted.left_out, wanted.of_words)
     for _, pieces in groupby(found, key=lambda piece: piece.position.text):
         segments, spans, heads, relations = list[int](), list[tuple[int, int]](), list[int](), list[str]()

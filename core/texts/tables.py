@@ -29,7 +29,6 @@ def read_rows(
     """Line number and text cells of each row below the header.
 
     Args:
-        content: the whole table, header first.
         suffix: ".tsv" (tabs; quotes are data, as in GLUE) or ".csv" (quotes are syntax; comma, semicolon or tab).
         columns: one or two names from the header; None to recognise a known header.
         others: names of further columns, such as the labels', whose cells come last.

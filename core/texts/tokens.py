@@ -71,9 +71,7 @@ def tokenize(
 
     Args:
         text: the text; names of special tokens in it are treated as plain text.
-        tokenizer: a fast tokenizer of transformers.
         max_tokens: maximum length, special tokens included.
-        position: index of the text in the input, for error messages; None for a single text.
         truncate: truncate longer texts (longest segment first) instead of raising.
 
     Raises: TextTooLong; NoTokens for a segment without tokens; CheckpointError where the tokenizer breaks down.

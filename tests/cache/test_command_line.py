@@ -220,12 +220,6 @@ def test_a_dashboard_goes_on_after_its_store_was_cleared(store, capsys):
     assert store.warning is None
 
 
-def test_clear_gives_the_space_back(store):
-    store.put_many({str(i): {"a": np.zeros(20_000, np.uint8)} for i in range(500)})
-    assert run(store, "clear", "--yes") == 0
-    assert sum(path.stat().st_size for path in store.folder.iterdir()) < 100_000
-
-
 def test_clear_lets_a_writer_have_its_turn(store, monkeypatch):
     turns = []
 
@@ -279,9 +273,3 @@ def test_a_folder_in_the_place_of_the_file_is_told(tmp_path, capsys, command):
     (tmp_path / "results.sqlite").mkdir()
     assert run(tmp_path, *command) == 2
     assert "cannot be used: unable to open database file. Check its permissions" in capsys.readouterr().err
-
-
-def test_a_bound_that_is_no_number_is_told(store, capsys, monkeypatch):
-    monkeypatch.setenv("ATTENTION_SIEVE_CACHE_MB", "many")
-    assert run(store, "stats") == 2
-    assert "ATTENTION_SIEVE_CACHE_MB is 'many', which is not a whole number" in capsys.readouterr().err

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from passing import look_at, measures_in
+from passing import measures_in
 from sessions import anew
 from small_checkpoints import save
 
@@ -77,12 +77,6 @@ def test_more_texts_than_may_be_computed_at_once_are_refused_and_known_ones_are_
         inference.ask((engine, engine), COMPARISON, TEXTS)
 
 
-def test_equal_texts_are_measured_once_and_returned_each_time(inference, engine):
-    found = inference.ask(engine, SCORES, (TEXTS[0], TEXTS[2], TEXTS[0]))
-    assert inference.n_passed == 2
-    assert found.results[0] is found.results[2]
-
-
 def test_one_pass_gives_attention_and_measures_and_the_store_keeps_both(inference, engine):
     seen, measured = inference.look(engine, TEXTS[1])
     again = anew(inference)
@@ -98,13 +92,6 @@ def test_one_pass_gives_attention_and_measures_and_the_store_keeps_both(inferenc
     (of_text,) = inference.ask(engine, SCORES, TEXTS[1:2]).results
     np.testing.assert_array_equal(of_text.measures, measured.arrays["measures"])
     assert inference.n_passed == 1
-
-
-def test_a_look_equals_the_chain_without_a_cache(inference, engine):
-    attention, measured = look_at(load_checkpoint(engine.files), TEXTS[0])
-    seen, found = inference.look(engine, TEXTS[0])
-    np.testing.assert_allclose(seen.attention, attention.attention, atol=5e-4)
-    np.testing.assert_array_equal(found.arrays["measures"], measured.measures)
 
 
 def test_a_click_on_the_text_on_screen_does_not_ask_the_store(inference, engine):
@@ -278,24 +265,6 @@ def test_a_text_that_was_left_out_does_not_push_out_one_that_was_cut(inference, 
         inference.ask(engine, SCORES, (LONG,), too_long="error")
     again = anew(inference)
     assert again.kept(engine, SCORES, (LONG,), too_long="truncate").positions == (0,)
-
-
-def test_eight_threads_get_the_same_numbers_as_one(inference, engine, tmp_path):
-    texts = [(Text((f"Number {i} quickly chased the red ball.",)),) for i in range(8)]
-    found: dict[int, np.ndarray] = {}
-    threads = [
-        threading.Thread(target=lambda i=i: found.update({i: inference.ask(engine, SCORES, texts[i]).results}))
-        for i in range(8)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    alone = Inference(Store(tmp_path / "alone"))
-    for i in range(8):
-        expected = measures_in(alone.ask(engine, SCORES, texts[i]).results)
-        np.testing.assert_allclose(measures_in(found[i]), expected, rtol=1e-5, atol=1e-5)
-    alone.store.close()
 
 
 def test_a_checkpoint_that_fails_to_load_behind_says_why_when_it_is_needed(inference, tmp_path):

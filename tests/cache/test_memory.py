@@ -15,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attention_sieve.cache.memory import LAST, Memory, forget_everywhere, size_of
-from attention_sieve.core.errors import AnalysisError
 
 KB = 1000
 
@@ -218,10 +217,3 @@ def test_the_limit_is_that_of_the_environment(monkeypatch, megabytes, limit):
     for key in range(limit + 3):
         memory.put("x", key, bytes(2**20))
     assert (limit - 2) * 2**20 < memory.size <= limit * 2**20
-
-
-def test_a_limit_that_is_no_number_gets_a_sentence(monkeypatch):
-    monkeypatch.setenv("ATTENTION_SIEVE_MEMORY_MB", "much")
-    message = "^ATTENTION_SIEVE_MEMORY_MB is 'much', which is not a whole number of megabytes. Set it to a number such"
-    with pytest.raises(AnalysisError, match=message):
-        Memory()

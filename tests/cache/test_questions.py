@@ -7,13 +7,11 @@ from itertools import count
 
 import numpy as np
 import pytest
-from passing import look_at
 
 from attention_sieve.cache.answers import Engine
-from attention_sieve.cache.inference import Inference
-from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
-from attention_sieve.core.errors import AnalysisError, EveryTextTooLong, TextTooLong
-from attention_sieve.core.passes.batches import BATCH_TOKENS, collect
+from attention_sieve.core.checkpoints.find import find_checkpoint
+from attention_sieve.core.errors import AnalysisError, EveryTextTooLong
+from attention_sieve.core.passes.batches import collect
 from attention_sieve.core.passes.collectors import MapCollector
 from attention_sieve.core.passes.question import Question
 from attention_sieve.core.texts.text import Text, text_fields
@@ -24,7 +22,6 @@ TEXTS = (
     Text(("who sat", "two black birds")),
     Text(("it is",)),
 )
-LONG = Text((" ".join(["the red cat"] * 20),))
 
 
 @dataclass(frozen=True)
@@ -58,32 +55,8 @@ def engine(folders):
     return Engine(find_checkpoint(str(folders("bert"))))
 
 
-@pytest.fixture
-def one_text_a_batch(monkeypatch):
-    monkeypatch.setitem(BATCH_TOKENS, "cpu", 1)
-
-
 def items(*texts):
     return tuple(Item(text) for text in texts)
-
-
-def test_answers_are_those_of_each_text_in_the_order_given(inference, engine):
-    found = inference.ask(engine, first_key([]), items(*TEXTS))
-    checkpoint = load_checkpoint(engine.files)
-    for text, answer in zip(TEXTS, found.results, strict=True):
-        expected = look_at(checkpoint, text)[0].attention.astype(np.float16)[..., 0].mean(-1)
-        np.testing.assert_allclose(answer, expected, atol=1e-3)
-    assert found.positions == (0, 1, 2, 3)
-    assert found.too_long == ()
-
-
-def test_equal_items_are_computed_once_and_other_ones_apart(inference, engine):
-    asked = []
-    given = (*items(*TEXTS[:2], TEXTS[0]), Item(TEXTS[0], key=1))
-    found = inference.ask(engine, first_key(asked), given)
-    assert sorted(asked, key=TEXTS.index) == [TEXTS[0], TEXTS[0], TEXTS[1]]
-    np.testing.assert_array_equal(found.results[0], found.results[2])
-    assert (found.results[0] != found.results[3]).any()
 
 
 def test_items_that_differ_only_in_what_no_answer_depends_on_are_computed_once(inference, engine):
@@ -98,95 +71,13 @@ def test_items_that_differ_only_in_what_no_answer_depends_on_are_computed_once(i
     np.testing.assert_array_equal(answers.results[0], answers.results[1])
 
 
-def test_more_texts_compute_only_the_new_ones(inference, engine):
-    asked = []
-    inference.ask(engine, first_key(asked), items(*TEXTS[:2]))
-    inference.ask(engine, first_key(asked), items(*TEXTS))
-    assert len(asked) == len(TEXTS)
-
-
-def test_texts_too_long_are_left_out_cut_or_refused(inference, engine):
-    given = items(TEXTS[0], LONG, TEXTS[1])
-    with pytest.raises(TextTooLong, match="Text 2 "):
-        inference.ask(engine, first_key([]), given, too_long="error")
-    left_out = inference.ask(engine, first_key([]), given)
-    assert left_out.positions == (0, 2)
-    assert left_out.too_long == ((1, 62),)
-    asked = []
-    cut = inference.ask(engine, first_key(asked), given, too_long="truncate")
-    assert asked == [LONG]
-    assert cut.positions == (0, 1, 2)
-    assert cut.too_long == ((1, 62),)
-    assert inference.ask(engine, first_key(asked), given, too_long="skip").positions == (0, 2)
-    assert asked == [LONG]
-
-
 def test_when_no_text_is_left_it_says_so(inference, engine):
+    long = items(Text((" ".join(["the red cat"] * 20),)))
     with pytest.raises(EveryTextTooLong):
-        inference.ask(engine, first_key([]), items(LONG))
+        inference.ask(engine, first_key([]), long)
     inference.close()  # which waits for what is being written
     with pytest.raises(EveryTextTooLong):
-        inference.kept(engine, first_key([]), items(LONG))
-
-
-def test_progress_is_reported_and_a_stopped_question_keeps_what_is_done(inference, engine, one_text_a_batch):
-    seen = []
-
-    class Stop(Exception):
-        pass
-
-    heard = threading.Semaphore(0)
-
-    def report(status):
-        if status.done == 2:
-            seen.append((status.done, status.total))
-            raise Stop
-        if (status.done, status.total) not in seen:
-            seen.append((status.done, status.total))
-            heard.release()
-
-    def once_the_last_was_heard_of(*job):
-        for batch in question.compute(*job):
-            heard.acquire()
-            yield batch
-
-    computed = []
-    question = first_key(computed)
-    with pytest.raises(Stop):
-        inference.ask(engine, replaced(question, compute=once_the_last_was_heard_of), items(*TEXTS), report=report)
-    heard.release(len(TEXTS))
-    assert seen == [(0, 4), (1, 4), (2, 4)]
-    inference.close()
-    n_before = len(computed)
-    assert 2 <= n_before < 4
-    again = Inference(inference.store)
-    again.ask(engine, first_key(computed), items(*TEXTS))
-    assert len(computed) == 4
-    again.close()
-
-
-def test_two_sessions_with_one_question_compute_it_once(inference, engine, one_text_a_batch):
-    asked, found = [], []
-    question = first_key(asked)
-    threads = [
-        threading.Thread(target=lambda: found.append(inference.ask(engine, question, items(*TEXTS)))) for _ in range(2)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(asked) == len(TEXTS)
-    for one, other in zip(found[0].results, found[1].results, strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
-def test_an_error_of_the_answer_reaches_who_asked(inference, engine):
-    def broken(checkpoint, given, prepared, settings):
-        raise AnalysisError("There is nothing to see.")
-
-    with pytest.raises(AnalysisError, match="There is nothing to see"):
-        inference.ask(engine, replaced(first_key([]), compute=broken), items(TEXTS[0]))
-    assert inference.ask(engine, first_key([]), items(TEXTS[0])).positions == (0,)
+        inference.kept(engine, first_key([]), long)
 
 
 def test_a_question_that_leaves_an_item_unanswered_is_a_bug_that_is_raised(inference, engine):
@@ -214,7 +105,3 @@ def test_questions_are_not_passed_together(inference, engine):
     for texts in computed:
         assert len(texts) == len(TEXTS)
         assert set(texts) == {item.text for item in items(*TEXTS)}
-
-
-def test_other_work_runs_on_the_loaded_checkpoint(inference, engine):
-    assert inference.run(engine, lambda checkpoint: checkpoint.max_tokens) == 40

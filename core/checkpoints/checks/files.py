@@ -48,10 +48,6 @@ def checked_config(name: str, folder: Path) -> dict[str, Any]:
 
     Afterwards no file needs to be read that is larger than its header says, or than real ones are.
 
-    Args:
-        name: name of the checkpoint, for error messages.
-        folder: its folder.
-
     Raises: CheckpointError.
     """
     config = _read_config(name, folder)
@@ -68,7 +64,7 @@ def n_saved(folder: Path) -> int:
 
     Raises: SafetensorError for a file that is not a safetensors file.
     """
-    return sum(map(_n_in_file, folder.glob(WEIGHT_FILES)))
+    return sum(_n_by_format(folder).values())
 
 
 def saved_format(folder: Path) -> str:
@@ -76,19 +72,18 @@ def saved_format(folder: Path) -> str:
 
     Raises: SafetensorError for a file that is not a safetensors file.
     """
+    numbers = _n_by_format(folder)
+    return FORMATS.get(max(numbers, key=lambda dtype: numbers[dtype], default=""), "")
+
+
+def _n_by_format(folder: Path) -> Counter[str]:
     numbers: Counter[str] = Counter()
     for path in folder.glob(WEIGHT_FILES):
         with safe_open(path, framework="numpy") as file:
             for name in file.keys():  # noqa: SIM118
                 weights = file.get_slice(name)
                 numbers[weights.get_dtype()] += math.prod(weights.get_shape())
-    return FORMATS.get(max(numbers, key=lambda dtype: numbers[dtype], default=""), "")
-
-
-def _n_in_file(path: Path) -> int:
-    with safe_open(path, framework="numpy") as file:
-        names: list[str] = file.keys()
-        return sum(math.prod(file.get_slice(name).get_shape()) for name in names)
+    return numbers
 
 
 def _read_config(name: str, folder: Path) -> dict[str, Any]:

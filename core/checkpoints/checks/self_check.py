@@ -79,10 +79,7 @@ def self_check(
 
     Args:
         model: in evaluation mode.
-        name: name of the checkpoint, for error messages.
         vocabulary: number of ids known to the model.
-        two_stacks: whether it is an encoder-decoder.
-        device: on which it takes its inputs.
 
     Returns: the layers of each kind of attention.
     Raises: CheckpointError with the measured errors.

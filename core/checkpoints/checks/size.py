@@ -23,13 +23,6 @@ SHARE_OF_MEMORY: Final = 0.9
 def check_size(name: str, folder: Path, auto_class: Any, config: Any, dtype: torch.dtype) -> None:
     """Raise if the configuration describes a model far larger than its files, or larger than the available memory.
 
-    Args:
-        name: name of the checkpoint, for error messages.
-        folder: its folder.
-        auto_class: the class of transformers that builds the model.
-        config: its configuration.
-        dtype: number format of the weights in memory.
-
     Raises: CheckpointError with the largest weight and both sizes.
     """
     try:

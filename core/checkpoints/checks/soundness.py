@@ -53,11 +53,7 @@ def check_weights(name: str, model: PreTrainedModel) -> None:
 
 def check_layers(name: str, model: PreTrainedModel, unexpected: Collection[str]) -> None:
     """Raise if the files contain layers that the configuration omits; unused heads and other extras are allowed.
-
-    Args:
-        name: name of the checkpoint, for error messages.
-        model: model built from the configuration.
-        unexpected: names of weights in the files that the model does not use.
+    Unexpected are the weights in the files that the model does not use.
 
     Raises: CheckpointError with the first such weight.
     """
@@ -70,10 +66,10 @@ def check_layers(name: str, model: PreTrainedModel, unexpected: Collection[str])
         if _is_known(_layerless(key), layerless, prefix) and not _is_known(key, own_names, prefix)
     ]
     if beyond:
+        first = min(beyond, key=lambda key: [int(number) for number in LAYER_NUMBER.findall(key)])
         raise CheckpointError(
             f"The files of {name} hold {len(beyond):,} weights of layers that its configuration does not name, "
-            f"{_first_by_layer(beyond)} first. Correct the number of layers in config.json, or save the checkpoint "
-            "again."
+            f"{first} first. Correct the number of layers in config.json, or save the checkpoint again."
         )
 
 
@@ -191,7 +187,3 @@ def _is_known(key: str, known: Collection[str], prefix: str) -> bool:
 
 def _layerless(key: str) -> str:
     return LAYER_NUMBER.sub("*", key)
-
-
-def _first_by_layer(keys: Collection[str]) -> str:
-    return min(keys, key=lambda key: [int(number) for number in LAYER_NUMBER.findall(key)])

@@ -24,10 +24,6 @@ TABLES: Final = ("precompiled_charsmap",)
 def check_tokenizer_files(name: str, folder: Path) -> None:
     """Raise if tokenizer files hold more than any real ones, or would make results differ from run to run.
 
-    Args:
-        name: name of the checkpoint, for error messages.
-        folder: its folder.
-
     Raises: CheckpointError.
     """
     for path in (folder / file for file in TOKENIZER_FILES):

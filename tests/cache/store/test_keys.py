@@ -102,21 +102,17 @@ def test_scores_and_attention_of_one_text_have_different_keys(question):
     assert asked(scores_key, question) != asked(attention_key, question)
 
 
-def test_two_segments_differ_from_one_that_joins_them():
-    assert scores_key("0f", "float32", ALL_ON, Text(("a b",)), "") != scores_key(
-        "0f", "float32", ALL_ON, Text(("a", "b")), ""
-    )
-
-
-def test_words_a_file_brought_differ_from_none():
-    with_words = Text(("a b",), words=(("a", "b"),))
-    assert scores_key("0f", "float32", ALL_ON, Text(("a b",)), "") != scores_key(
-        "0f", "float32", ALL_ON, with_words, ""
-    )
-
-
-def test_an_emoji_differs_from_its_two_lone_surrogates():
-    assert key_of_text(Text(("\U0001f600",))) != key_of_text(Text(("\ud83d\ude00",)))
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (Text(("a b",)), Text(("a", "b"))),
+        (Text(("a b",)), Text(("a b",), words=(("a", "b"),))),
+        (Text(("\U0001f600",)), Text(("\ud83d\ude00",))),
+    ],
+    ids=["two segments and one that joins them", "words a file brought", "an emoji and its two lone surrogates"],
+)
+def test_texts_that_are_easily_taken_for_each_other_have_different_keys(one, other):
+    assert key_of_text(one) != key_of_text(other)
 
 
 def test_a_raised_version_changes_the_keys_of_its_question_alone():

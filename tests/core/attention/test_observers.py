@@ -59,13 +59,6 @@ def test_window_and_overview_are_cut_from_the_whole_eager_map(family, queries, k
         assert other.attention().shape == (2, 3, prepared[row].n_tokens, prepared[row].n_tokens)
 
 
-def test_an_overview_of_blocks_of_one_is_the_map(loaded):
-    checkpoint = loaded("gpt2")
-    observer = MapObserver(2, 3, 3, block=1)
-    observe(checkpoint.model, inputs_of(checkpoint, TEXTS), Pass(observers=[observer]))
-    assert torch.equal(observer.overview(), observer.attention())
-
-
 N_HEADS, N_TOKENS = 4, 9
 
 

@@ -8,7 +8,7 @@ from passing import of_source, whole_map
 from small_checkpoints import CAUSAL, FAMILIES, N_POSITIONS, byte_level, edit_json, save, wordpiece
 from transformers import AttentionInterface, AttentionMaskInterface
 
-from attention_sieve.core.attention.observed import ATTENTION_NAME, has_attention_interface, observed_attention
+from attention_sieve.core.attention.observed import ATTENTION_NAME, observed_attention
 from attention_sieve.core.attention.observers import current_pass
 from attention_sieve.core.checkpoints.checkpoint import AttentionLayers
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
@@ -126,12 +126,6 @@ def test_a_door_past_which_gates_are_lost_is_refused(folder):
     said = "switching off all heads of its self attention changes nothing"
     with registered(AttentionInterface, ungated), pytest.raises(CheckpointError, match=said):
         load(folder)
-
-
-def test_a_family_outside_the_interface_is_tapped(loaded):
-    checkpoint = loaded("mpnet")
-    assert not has_attention_interface(checkpoint.model)
-    assert checkpoint.attentions == {"self": AttentionLayers((0, 1), 3, causal=False)}
 
 
 def test_layers_of_an_encoder_decoder_are_told_apart_by_their_calls(loaded):

@@ -6,13 +6,11 @@ import pytest
 from passing import SELF, look_at, measure, measures_of, of_source, whole_map
 
 from attention_sieve.core.attention.settings import PassSettings, Window
-from attention_sieve.core.errors import AnalysisError, PairNeeded, TextError, TextTooLong
+from attention_sieve.core.errors import AnalysisError, PairNeeded, TextTooLong
 from attention_sieve.core.passes.texts import PassText, prepare, prepare_all, window_at, with_relations
 from attention_sieve.core.roles import scores
-from attention_sieve.core.roles.hypotheses import Criterion, role_tests
-from attention_sieve.core.roles.measures import USUAL, ScoreSettings, role_scores
+from attention_sieve.core.roles.measures import USUAL
 from attention_sieve.core.roles.question import CHUNK
-from attention_sieve.core.roles.roles import ROLES
 from attention_sieve.core.texts.relations import parse, token_pairs
 from attention_sieve.core.texts.text import Text, read_typed
 from attention_sieve.core.texts.tokens import tokenize
@@ -74,23 +72,6 @@ def test_a_long_text_stops_the_run_before_any_pass(checkpoint, passes):
     assert passes == []
 
 
-def test_a_long_text_that_is_skipped_comes_without_measures(checkpoint):
-    measured = in_order(measure(checkpoint, [TEXTS[0], LONG, TEXTS[1]], too_long="skip"))
-    assert [text.measures is None for text in measured] == [False, True, False]
-    assert (measured[1].n_tokens, measured[1].n_cut) == (62, 0)
-
-
-def test_a_long_text_that_is_cut_says_how_long_it_was(checkpoint):
-    (text,) = measure(checkpoint, [LONG], too_long="truncate")
-    assert (text.n_tokens, text.n_cut) == (62, 22)
-    assert np.isfinite(text.measures[USUAL.measures.index("local")]).all()
-
-
-def test_a_text_without_tokens_is_named(checkpoint):
-    with pytest.raises(TextError, match=r"^Text 2 has a segment without any token of this checkpoint"):
-        list(measure(checkpoint, [TEXTS[0], Text(("\u200b",))]))
-
-
 def test_a_chunk_is_parsed_only_when_its_turn_comes(checkpoint):
     first, later = Text(("the cat",)), Text(("the cat " * 18,), parser="no_such_parser")
     work = measure(checkpoint, [*[first] * 2 * CHUNK, later])
@@ -110,14 +91,6 @@ def test_looking_at_a_text_gives_what_is_drawn_and_what_measuring_it_gives(check
     (alone,) = measure(checkpoint, [TEXTS[2]])
     np.testing.assert_array_equal(measured.measures, alone.measures)
     assert (measured.position, measured.n_tokens, measured.n_cut) == (0, n_tokens, 0)
-
-
-def test_looking_at_a_long_text_cuts_it_only_when_told(checkpoint):
-    with pytest.raises(TextTooLong, match=r"^The text has 62 tokens"):
-        look_at(checkpoint, LONG)
-    seen, measured = look_at(checkpoint, LONG, too_long="truncate")
-    assert seen.attention.shape == (2, 3, 40, 40)
-    assert (measured.n_tokens, measured.n_cut) == (62, 22)
 
 
 @pytest.mark.parametrize(
@@ -238,22 +211,3 @@ def test_an_encoder_reads_a_text_without_a_target_and_a_decoder_does_not(loaded)
     for kind in ("decoder", "cross"):
         with pytest.raises(PairNeeded, match=r"^Text 2 has no target for the decoder to read\. Give source and target"):
             list(measure(checkpoint, [PAIRS[0], TEXTS[0]], PassSettings(kind)))
-
-
-def test_the_first_attention_is_looked_at_where_none_is_named(loaded):
-    seen, _ = look_at(loaded("bart"), PAIRS[0])
-    assert seen.text.kind == "encoder"
-
-
-def test_testing_at_another_tau_runs_no_model(checkpoint, passes):
-    measured = [text.of_text for text in in_order(measure(checkpoint, TEXTS))]
-    passes.clear()
-    for tau in (1.0, 1.5, 2.5):
-        settings, criterion = ScoreSettings(direction="both", block_entropy=False), Criterion(tau=tau)
-        scored = role_scores(measured, settings)
-        tests = role_tests(scored.scores, ROLES, criterion, scored.uniform)
-        expected = role_tests(role_scores(measured, settings).scores, ROLES, criterion, scored.uniform)
-        np.testing.assert_array_equal(tests.mean, expected.mean)
-        np.testing.assert_array_equal(tests.holds, expected.holds)
-        assert tests.roles == ROLES
-    assert passes == []

@@ -54,24 +54,6 @@ def test_a_passive_subject_is_no_subject():
     assert not {r.name for r in relations("The birds were chased by dogs.")} & {"nsubj", "nsubjpass"}
 
 
-def test_each_segment_is_parsed_on_its_own():
-    segments = ("She eats red apples.", "He ran quickly.")
-    assert as_words(segments, relations(*segments)) == {
-        ("nsubj", 0, "She", "eats"),
-        ("amod", 0, "red", "apples"),
-        ("dobj", 0, "apples", "eats"),
-        ("nsubj", 1, "He", "ran"),
-        ("advmod", 1, "quickly", "ran"),
-    }
-
-
-def test_the_raw_text_is_parsed_with_its_hyphens_and_contractions():
-    sentence = "She doesn't like the well-known cat's red hat."
-    assert {("nsubj", 0, "She", "like"), ("dobj", 0, "hat", "like"), ("amod", 0, "red", "hat")} <= as_words(
-        [sentence], relations(sentence)
-    )
-
-
 def test_the_words_a_file_brought_are_used():
     """Left to itself the parser would cut "well-known" into three words."""
     words = ("The", "well-known", "cat", "chased", "e.g.", "two", "birds")
@@ -94,10 +76,6 @@ def test_nothing_is_parsed_before_it_is_asked_for():
     found = parse([Text(("She ran.",), parser="no_such_parser")])
     with pytest.raises(AnalysisError, match="no_such_parser"):
         next(found)
-
-
-def test_no_text_gives_no_parse():
-    assert list(parse([])) == []
 
 
 # Whole trees
@@ -198,12 +176,6 @@ def test_brought_and_parsed_texts_come_in_the_order_given():
     found = [of_text.words.shown(text) for text, of_text in zip(texts, dependencies(texts), strict=True)]
     assert [words[0] for words in found] == ["She", "He", "He", "He"]
     assert [len(words) for words in found] == [3, 6, 8, 6]
-
-
-def test_words_without_a_tree_are_parsed_as_they_are():
-    text = Text(("the well-known cat",), (("the", "well-known", "cat"),))
-    assert [word for word, *_ in tree(text)] == ["the", "well-known", "cat"]
-    assert tree(text)[1] == ("well-known", "amod", "cat")
 
 
 def test_a_long_text_is_parsed_in_pieces_whose_places_are_those_in_the_text(monkeypatch):
@@ -344,20 +316,6 @@ def test_every_pair_of_the_parser_keeps_all_pieces_of_both_words_and_no_other(ki
 
 def characters(spans):
     return {place for start, end in spans for place in range(start, end)}
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_repeated_word_is_found_where_it_stands(kind):
-    sentence = "the cat saw the cat"
-    text, (first, second) = pieces(kind, sentence, of=[(0, (0, 3), (4, 7)), (0, (12, 15), (16, 19))])
-    assert first.head.max() < second.dependent.min()
-    assert characters(text.spans[second.head]) == {16, 17, 18}
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_same_place_in_the_other_segment_is_another_word(kind):
-    text, (pair,) = pieces(kind, "red cat", "red dog", of=[(1, (0, 3), (4, 7))])
-    assert (text.segments[np.concatenate([pair.dependent, pair.head])] == 1).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)

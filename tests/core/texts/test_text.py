@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from attention_sieve.core.errors import ColumnsNeeded, TextError
 from attention_sieve.core.texts.conllu import GivenTokens
-from attention_sieve.core.texts.tables import KNOWN_COLUMNS
 from attention_sieve.core.texts.text import (
     COUNTED_TEXTS,
     MAX_BYTES,
@@ -81,22 +80,15 @@ def test_any_typed_input_gives_texts_or_a_sentence(value):
     ("value", "message"),
     [
         ("", r"There is no text yet\. Type one text per line"),
-        (" \n\t\n", r"There is no text yet"),
         ("One.\n\na ||| b\tc", r"Line 3 has 3 segments and a text has one or two\. Keep at most one"),
         ("One.\nTwo ||| ", r"Line 2: segment 2 of 2 is empty\. Fill it in"),
-        ("\tTwo", r"Line 1: segment 1 of 2 is empty"),
-        ("a ||| |||", r"Line 1 has 3 segments"),
         ("One \ud800.", r"Line 1: the text holds U\+D800 at character 5, which is not a character"),
         ("Nu\0l", r"Line 1: the text holds U\+0000 at character 3"),
         ("x\n" * (MAX_TEXTS + 1), r"^There are 5,001 texts and at most 5,000 are read\. Choose fewer"),
-        ("x\n" * (COUNTED_TEXTS - 1), r"^There are 49,999 texts"),
         ("x\n" * COUNTED_TEXTS, r"^There are at least 50,000 texts and at most 5,000 are read"),
         ("One.\n" + "x" * 500_001, r"^Line 2: the text has 500,001 characters and at most 500,000 are read\. Cut it"),
         ("a ||| " + "x" * 500_001, r"^Line 1: segment 2 of 2 has 500,001 characters and at most 500,000"),
         ("a ||| \ufeff", r"^Line 1: segment 2 of 2 is empty"),
-        ("a ||| \u2003", r"^Line 1: segment 2 of 2 is empty"),
-        ("a\t", r"^Line 1: segment 2 of 2 is empty"),
-        ("|||", r"^Line 1: segment 1 of 2 is empty"),
     ],
 )
 def test_typed_input_that_cannot_be_read_is_named(value, message):
@@ -121,10 +113,6 @@ def test_counting_millions_of_short_lines_ends_early():
 )
 def test_byte_order_marks_around_typed_lines_are_no_part_of_them(value):
     assert segments_of(read_typed(value)) == [("One.",), ("Two.",)]
-
-
-def test_a_mark_inside_a_text_is_a_character_of_it():
-    assert segments_of(read_typed("One\ufefftwo")) == [("One\ufefftwo",)]
 
 
 @pytest.mark.parametrize(
@@ -175,11 +163,8 @@ def test_a_file_of_the_largest_size_is_read_and_one_byte_more_is_not():
     ("content", "message"),
     [
         (b"One.\r\nTwo caf\xe9.", r"Line 2 is not UTF-8: byte 0xE9 is not a character there\. Save the file as UTF-8"),
-        (b"One.\rTwo.\rcaf\xe9.", r"Line 3 is not UTF-8"),
-        (b"\xef\xbb\xbfcaf\xe9", r"Line 1 is not UTF-8: byte 0xE9"),
         ("Zwei Wörter.".encode("utf-16"), r"looks like UTF-16\. Save the file as UTF-8"),
         ("Two words.".encode("utf-16-le"), r"looks like UTF-16"),
-        ("Two words.".encode("utf-16-be"), r"looks like UTF-16"),
         (b"One.\nPK\x03\x04 and \0 more", r"Line 2 holds a NUL byte, so this is not a text file"),
     ],
 )
@@ -260,14 +245,6 @@ def test_an_unknown_header_lists_its_columns_and_the_reader_picks():
     assert segments_of(read_file("a.csv", content, columns=("right", "left"))) == [("Two.", "One.")]
 
 
-@pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
-def test_one_unknown_column_is_still_a_column_to_pick(name):
-    with pytest.raises(ColumnsNeeded, match=r'it has 1 column, "remark"\. Pick') as caught:
-        read_file(name, b"remark\nOne.\n")
-    assert caught.value.columns == ("remark",)
-    assert segments_of(read_file(name, b"remark\nOne.\n", columns=("remark",))) == [("One.",)]
-
-
 def test_a_wide_or_long_header_is_shortened_in_the_sentence_only():
     names = tuple(f"column {place} {'x' * 50}" for place in range(14))
     with pytest.raises(ColumnsNeeded, match=r"14 columns, .*column 11 x+…\" and 2 more") as caught:
@@ -285,21 +262,14 @@ def test_picked_columns_win_over_a_known_header():
     [
         (b"id,left\n1,a\n", ("Left",), r'no column "Left"\. Pick from the header: 2 columns, "id", "left"'),
         (b"id,left\n1,a\n", (), r"one column or from two different ones, got \(\)"),
-        (b"id,left\n1,a\n", ("id", "left", "id"), r"two different ones"),
-        (b"id,left\n1,a\n", ("left", "left"), r"two different ones"),
         (b"left,left\n1,a\n", ("left",), r'The header has 2 columns named "left"\. Give each its own name'),
         (b"text,Text\n1,a\n", None, r'2 columns named "text"'),
         (b"text,id\n", None, r"The table has a header but no rows\. Add one row per text"),
         (b'text,id\na,1\n\n"b\nc",2\nd\n', None, r"Line 6 has 1 cell and the header 2\. Check the separators"),
-        (b"text,id\na,1,2\n", None, r"Line 2 has 3 cells and the header 2"),
         (b'text,id\na,1\n"b,2\nc,3\n', None, r"starts on line 3 opens a quote that is never closed"),
         (b'text,id\n"b,2\n"c",3\n', None, r"starts on line 2 goes on after a closing quote"),
         (b'text,id\na,1\n"",2\n', None, r"Line 3: the text is empty\. Fill it in or remove the text"),
-        (b"text_a,text_b\na,b\na, \n", None, r"Line 3: segment 2 of 2 is empty"),
         (b'text,id\na,1\n"' + b"x" * 131_073 + b'",2\n', None, r"line 3 has a cell of more than 131,072 characters"),
-        (b"x" * 131_073, None, r"line 1 has a cell of more than 131,072 characters"),
-        (b"text\n" + b"x\n" * 5_003, None, r"There are 5,003 texts and at most 5,000"),
-        (b"text\nOne.\n" + b"x" * 10_000_000, None, r"line 3 has a cell of more than 131,072 characters"),
         (b'text\n"' + b"x" * 10_000_000 + b'"', None, r"line 2 has a cell of more than 131,072 characters"),
         (
             b"text" + b",a" * 1_000 + b"\n",
@@ -311,15 +281,6 @@ def test_picked_columns_win_over_a_known_header():
 def test_a_broken_table_is_named_with_its_line(content, columns, message):
     with pytest.raises(TextError, match=message):
         read_file("a.csv", content, columns)
-
-
-def test_a_tsv_row_with_another_number_of_cells_is_named():
-    with pytest.raises(TextError, match=r"Line 3 has 3 cells and the header 2"):
-        read_file("a.tsv", b'sentence\tlabel\n"\t1\na\tb\t1\n')
-
-
-def test_every_pair_of_known_columns_stands_before_every_single_one():
-    assert [len(known) for known in KNOWN_COLUMNS] == [2] * 6 + [1] * 2
 
 
 # JSON
@@ -364,21 +325,14 @@ def test_json_lines_and_a_json_list_of_the_same_objects_agree(given_segments, as
         ('{"text": One.}', r"^Expecting value at line 3, character 10: this is not JSON"),
         ('{"text": "a"} {"text": "b"}', r"^Extra data at line 3, character 15"),
         ('"One."', r'Line 3 is a string\. Write an object, such as \{"text": "One text\."\}'),
-        ("[1]", r"Line 3 is a list"),
-        ("12", r"Line 3 is a number"),
-        ("null", r"Line 3 is null"),
         ("{}", r'Line 3 has no text\. Give it a key "text"'),
-        ('{"Text": "One."}', r"Line 3 has no text"),
         (
             '{"sentences": [], "mentions": []}',
             r"Line 3 has mentions and no text: such files are read for coreference only\.",
         ),
         ('{"text": 5}', r'Line 3: "text" is a number\. Write a string'),
-        ('{"text": true}', r'"text" is true or false'),
-        ('{"text": {}}', r'"text" is an object'),
         ('{"text": " "}', r"Line 3: the text is empty"),
         ('{"text_b": "One."}', r'Line 3 has one half of a pair and no "text_a"'),
-        ('{"text_a": "One.", "text_b": null}', r'"text_b" is null'),
         ('{"text_a": "One.", "text_b": ""}', r"Line 3: segment 2 of 2 is empty"),
         ('{"text": "One.", "words": ["One."]}', r"Line 3 has both text and words\. Keep one of them"),
         ('{"words": "One."}', r'Line 3: "words" is a string\. Write a list of strings'),
@@ -386,8 +340,6 @@ def test_json_lines_and_a_json_list_of_the_same_objects_agree(given_segments, as
         ('{"words": ["One", 1.5]}', r"Line 3: word 2 is a number"),
         ('{"words": ["One", "\\t"]}', r"Line 3: word 2 is empty\. Remove it"),
         ('{"text": "One \\ud83d"}', r"Line 3: the text holds U\+D83D at character 5"),
-        ('{"words": ["One", "\\udc00"]}', r"U\+DC00"),
-        ('{"text": "One\\u0000"}', r"U\+0000 at character 4"),
         ('{"text": "One.", "more": ' + "[" * 100_000, r"The JSON that starts on line 3 is nested too deeply"),
     ],
 )
@@ -401,13 +353,9 @@ def test_a_broken_json_line_is_named(line, message):
     [
         ('[\n {"text": "One."},\n {"text": "Two."\n]', r"line 4, character 1: this is not JSON"),
         ('["One.", {"text": []}]', r'Item 2: "text" is a list'),
-        ('["One.", ""]', r"Item 2: the text is empty"),
-        ('["One.", ["Two."]]', r"Item 2 is a list"),
-        ('{"id": 1}', r"The object has no text"),
         ('"One."', r"The file holds a string\. Write a list of objects, a list of texts, or one object"),
         ("[]", r"The list in the file is empty"),
         ("[" * 100_000, r"nested too deeply\. Write flat objects"),
-        (json.dumps(["x"] * 5_001), r"There are 5,001 texts"),
     ],
 )
 def test_a_broken_json_file_is_named_with_its_item(content, message):
@@ -496,9 +444,7 @@ def test_a_json_object_of_lists_gives_the_ids_of_several_texts():
     ("line", "message"),
     [
         ('{"ids": [1, 2.5]}', "Line 1: id 2 is 2.5. Write the number of a token in the vocabulary, counted from 0."),
-        ('{"ids": [1, "a"]}', "Line 1: id 2 is a string."),
         ('{"ids": [-1]}', "Line 1 has the id -1."),
-        ('{"ids": [1e300]}', "Line 1 has the id 1e+300."),
         ('{"ids": []}', "Line 1 has no token. Give it at least one id."),
         ('{"ids": 3}', 'Line 1: "ids" is a number. Write a list of whole numbers.'),
         ('{"ids": [1], "text": "a"}', "Line 1 has both text and ids. Keep one of them."),
@@ -507,7 +453,6 @@ def test_a_json_object_of_lists_gives_the_ids_of_several_texts():
         ('{"ids": [1, 2], "needle": [0, 2], "answer": [1, 2]}', "the answer begins at 1, before the needle ends at 2."),
         ('{"ids": [1, 2], "turns": [[0, 3]]}', 'Line 1: "turns" is [0, 3], in a text of 2 tokens.'),
         ('{"ids": [1, 2], "turns": [[0, 2], [1, 2]]}', "Line 1: two turns overlap, or do not stand in their order."),
-        ('{"ids": [1, 2], "turns": 3}', 'Line 1: "turns" is a number.'),
         ('{"ids": [1, 2], "needle": [0, 1], "answer": [1, 2.5]}', 'Line 1: "answer": number 2 is 2.5.'),
     ],
 )

@@ -4,18 +4,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from passing import pass_texts, whole_map
 from small_checkpoints import TOKENIZERS
 
 from attention_sieve.core.comparison.words import common_words, word_attention
-from attention_sieve.core.texts.text import Text, read_typed
+from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import (
     CLS_WORD,
     FIRST_WORD,
     OTHER_SPECIAL,
     SPECIAL,
     SPECIALS,
-    WordMap,
     Words,
     tokenize,
     word_map,
@@ -129,19 +127,6 @@ def test_rows_sum_to_one_where_the_word_has_a_token(tokenizers, kind, segments):
     assert counted.attention[0].max(axis=0).sum() == pytest.approx(len(tokens.ids))  # each token, as a key, in one word
 
 
-def test_the_attention_of_two_checkpoints_meets_on_words(loaded):
-    (text,) = read_typed("She doesn't eat red apples. ||| Unbelievable coffee houses!")
-    found = []
-    for family in ("bert", "roberta"):
-        (prepared,) = pass_texts(loaded(family), [text])
-        whole = whole_map(loaded(family), prepared)
-        found.append(word_attention(text, prepared.queries, whole.reshape(-1, *whole.shape[2:])))
-        np.testing.assert_allclose(found[-1].attention.sum(axis=2), 1, atol=1e-5)
-        assert found[-1].attention.dtype == whole.dtype
-    assert found[0].words == found[1].words
-    assert not np.allclose(found[0].attention[:6], found[1].attention[:6], atol=0.01)
-
-
 # Words, and the tokens that make them
 
 
@@ -208,13 +193,6 @@ def test_words_beyond_a_cut_have_no_tokens_and_can_be_left_out(tokenizers):
     is_word = found.of_token >= FIRST_WORD
     np.testing.assert_array_equal(fewer.of_token[~is_word], found.of_token[~is_word])
     np.testing.assert_array_equal(kept[fewer.of_token[is_word] - FIRST_WORD], found.of_token[is_word] - FIRST_WORD)
-
-
-def test_a_whole_text_keeps_all_its_words():
-    whole = WordMap(n_words=2, of_token=np.array([0, 2, 3, 3, 1]))
-    same, kept = whole.of_tokens_only()
-    assert kept.tolist() == [0, 1]
-    np.testing.assert_array_equal(same.of_token, whole.of_token)
 
 
 def test_a_segment_of_tokens_without_a_word_is_an_error(tokenizers):
