@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from naive import Layout
-from passing import Recorder, inputs_of, of_source, pass_texts
+from passing import SELF, Recorder, inputs_of, of_source, pass_texts
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from attention_sieve.core.attention.observed import observe, observed_attention
@@ -15,7 +15,7 @@ from attention_sieve.core.attention.observers import MapObserver, Pass, current_
 from attention_sieve.core.attention.settings import Window
 from attention_sieve.core.checkpoints.checkpoint import AttentionLayers
 from attention_sieve.core.roles.measures import USUAL
-from attention_sieve.core.roles.scores import ScoreObserver
+from attention_sieve.core.roles.scores import ScoreObserver, score_batch
 from attention_sieve.core.roles.sieves import batch_sieves
 from attention_sieve.core.texts.relations import TokenPair
 from attention_sieve.core.texts.text import Text
