@@ -500,7 +500,7 @@ def test_the_clitic_of_the_tree_is_the_one_that_its_form_tells(path, shared):
 
 def test_random_weights_find_no_relation_and_trained_ones_do(shared, bundled):
     """Searching all heads in both directions finds nothing by luck that holds on the other half of the texts."""
-    texts, trees = (of[:120] for of in trees_of(shared / "data" / "pud" / "pud_en.clark_sd.jsonl.gz"))
+    texts, trees = (of[:90] for of in trees_of(shared / "data" / "pud" / "pud_en.clark_sd.jsonl.gz"))
     random = load_checkpoint(randomly_initialised(bundled.files), device="cpu")
     trained, control = (accuracies_of(checkpoint, texts, trees) for checkpoint in (bundled, random))
     assert len(control) == len(trained) > 10
@@ -514,7 +514,7 @@ def accuracies_of(checkpoint, texts, trees):
     work = predictions(checkpoint, prepared, trees, SELF)
     found = dict(one for batch in work for one in batch)
     accuracies = relation_accuracies([TextPredictions.of(one, found[at]) for at, one in enumerate(trees)])
-    return [one for one in accuracies if one.n_cases >= 60]
+    return [one for one in accuracies if one.n_cases >= 45]
 
 
 def test_the_nearest_and_a_random_one_of_the_right_words_by_hand():

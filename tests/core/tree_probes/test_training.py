@@ -75,7 +75,7 @@ def by_kind(rng):
 
 def test_words_say_which_head_to_follow_where_attention_alone_cannot():
     rng = np.random.default_rng(3)
-    texts, test = [by_kind(rng) for _ in range(80)], [by_kind(rng) for _ in range(30)]
+    texts, test = [by_kind(rng) for _ in range(60)], [by_kind(rng) for _ in range(20)]
     table = np.array([[0, 0], [1, 0], [0, 1]], np.float32)
     settings = TreeProbeSettings(words=True, learning_rate=0.1, epochs=8)
     by_words = trained(texts, settings, table).probe
@@ -260,7 +260,7 @@ def treebank(shared):
     import gzip
 
     content = gzip.decompress((shared / "data" / "ud_ewt" / "ewt_train3000.clark_sd.jsonl.gz").read_bytes())
-    return read_file("trees.jsonl", content)[:100]
+    return read_file("trees.jsonl", content)[:75]
 
 
 def test_attention_tells_heads_better_than_offsets_and_random_weights_do_not(bundled, treebank):
@@ -272,7 +272,7 @@ def test_attention_tells_heads_better_than_offsets_and_random_weights_do_not(bun
         prepared = pass_texts(checkpoint, treebank)
         work = word_attention_maps(checkpoint, prepared, [tree.words for tree in trees.values()], SELF)
         found = dict(one for batch in work for one in batch)
-        own, test = (probe_texts(found, trees, rows, places) for places in (range(60), range(60, 100)))
+        own, test = (probe_texts(found, trees, rows, places) for places in (range(50), range(50, 75)))
         probe = trained(own, TreeProbeSettings(learning_rate=0.02, epochs=4)).probe
         shares.append(uas(predicted_heads(probe, test, NO_VECTORS), test))
     branching = offset_scores(own, test)[1]
