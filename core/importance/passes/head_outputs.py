@@ -15,7 +15,7 @@ from transformers import PreTrainedModel
 
 from attention_sieve.core.attention.observed import check_heads_are_seen, observe
 from attention_sieve.core.attention.observers import Pass
-from attention_sieve.core.attention.settings import Head, PassSettings
+from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import AttentionLayers, Checkpoint
 from attention_sieve.core.checkpoints.spread import weight_in
 from attention_sieve.core.errors import AnalysisError
@@ -60,18 +60,18 @@ def head_outputs(
             model_inputs(checkpoint, batch_texts),
             Pass(calls=calls, gates=gates(checkpoint, settings), on_output=collect, stops=True),
         )
-        sums = [torch.stack(by_layer, 1).cpu().numpy() for by_layer in zip(*layers)]
+        total, squares = (torch.stack(by_layer, 1).cpu().numpy() for by_layer in zip(*layers))
         yield [
-            (index, _outputs([by_text[row] for by_text in sums], removed, len(texts[index].queries.ids)))
+            (
+                index,
+                TextOutputs(
+                    total=with_holes(total[row], removed),
+                    squares=with_holes(squares[row], removed),
+                    n_tokens=len(texts[index].queries.ids),
+                ),
+            )
             for row, index in enumerate(batch.positions)
         ]
-
-
-def _outputs(
-    sums: Sequence[Float[np.ndarray, "layer head channel"]], removed: Sequence[Head], n_tokens: int
-) -> TextOutputs:
-    total, squares = (with_holes(values, removed) for values in sums)
-    return TextOutputs(total=total, squares=squares, n_tokens=n_tokens)
 
 
 def real_tokens(checkpoint: Checkpoint, texts: Sequence[PassText]) -> Float[Tensor, "text query"]:
@@ -211,15 +211,12 @@ def _slopes(
     # For a language model's loss, texts are prepared for the decoder, whichever attention is observed.
     observed = [replace(text, kind=settings.kind) for text in texts]
     real, removed = real_tokens(checkpoint, observed), checkpoint.attentions[settings.kind].removed
-    signed, absolute, gradient = (
-        torch.stack(values, 1).cpu().numpy()
-        for values in zip(
-            *(
-                _sums(head_output.detach(), gradient_of_output, real)
-                for head_output, gradient_of_output in zip(outputs, gradients)
-            )
-        )
-    )
+    by_layer = []
+    for head_output, gradient_of_output in zip(outputs, gradients):
+        by_token = torch.einsum("tqhc,tqhc,tq->tqh", head_output.detach(), gradient_of_output, real)
+        by_channel = torch.einsum("tqhc,tq->thc", gradient_of_output, real)
+        by_layer.append((by_token.sum(1), by_token.abs().sum(1), by_channel))
+    signed, absolute, gradient = (torch.stack(values, 1).cpu().numpy() for values in zip(*by_layer))
     return [
         TextSlopes(
             signed=with_holes(signed[row], removed),
@@ -251,13 +248,3 @@ def with_head_outputs(
         ),
     )
     return output, outputs
-
-
-def _sums(
-    outputs: Float[Tensor, "text query head channel"],
-    gradients: Float[Tensor, "text query head channel"],
-    real: Float[Tensor, "text query"],
-) -> tuple[Float[Tensor, "text head"], Float[Tensor, "text head"], Float[Tensor, "text head channel"]]:
-    """Sums over tokens of the products, of their absolute values, and of the gradients by channel."""
-    by_token = torch.einsum("tqhc,tqhc,tq->tqh", outputs, gradients, real)
-    return by_token.sum(1), by_token.abs().sum(1), torch.einsum("tqhc,tq->thc", gradients, real)

@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.metrics.pairwise import cosine_similarity
 
-from attention_sieve.core.importance.nearest import by_lead, each_off, first_off, n_until_another, similarities
+from attention_sieve.core.importance.nearest import by_lead, each_off, n_until_another, similarities
 
 
 def test_each_head_is_off_once_after_a_gating_with_all_on():
@@ -13,12 +13,6 @@ def test_each_head_is_off_once_after_a_gating_with_all_on():
     assert [np.argwhere(gating == 0).tolist() for gating in gatings[1:]] == [
         [[layer, head]] for layer in range(2) for head in range(3)
     ]
-
-
-def test_the_first_heads_are_off_one_more_each_time():
-    gatings = first_off([(1, 2), (0, 0)], 2, 3)
-    off = [np.argwhere(gating == 0).tolist() for gating in gatings]
-    assert off == [[], [[1, 2]], [[0, 0], [1, 2]]]
 
 
 def test_similarities_are_scikit_learns_cosines():
