@@ -185,7 +185,7 @@ def _reports(arguments: argparse.Namespace) -> tuple[list[tuple[TaskReading, Tas
                 file=sys.stderr,
             )
         probed.append((reading, report))
-    return probed, facts_of(checkpoint, settings, pooling)
+    return probed, {**checkpoint_facts(checkpoint, settings), "pooling": pooling}
 
 
 def tasks_of(arguments: argparse.Namespace) -> tuple[Task, ...]:
@@ -199,11 +199,6 @@ def tasks_of(arguments: argparse.Namespace) -> tuple[Task, ...]:
     for task in tasks:
         check_task(task)
     return tasks
-
-
-def facts_of(checkpoint: Checkpoint, settings: PassSettings, pooling: Pooling) -> dict[str, str]:
-    """Provenance of the numbers in an output file."""
-    return {**checkpoint_facts(checkpoint, settings), "pooling": pooling}
 
 
 def reading_of(

@@ -55,14 +55,19 @@ def read_vectors(folder: Path, key: str) -> Vectors | None:
     """Read-only, memory-mapped vectors of a file; None if it does not exist or is damaged."""
     path = folder / f"{key}{SUFFIX}"
     try:
-        arrays = _array_positions(path)
-        if arrays is None:
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(ALIGNED), "little")
+            header = parse_json(file.read(length)) if 0 < length <= LARGEST_HEADER else None
+        if not isinstance(header, dict) or not set(NAMES) <= set(header):
+            return None
+        first, parts = ALIGNED + length, [header[name] for name in NAMES]
+        if path.stat().st_size != first + max(part["data_offsets"][1] for part in parts):
             return None
         os.utime(path)
         heads, layers = (
-            np.memmap(path, np.float32, mode="r", offset=arrays[name][0], shape=arrays[name][1]) for name in NAMES
+            np.memmap(path, np.float32, "r", first + part["data_offsets"][0], tuple(part["shape"])) for part in parts
         )
-    except (FileNotFoundError, NotADirectoryError):
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: not JSON, or not UTF-8
         return None
     return Vectors(heads=heads, layers=layers)
 
@@ -134,26 +139,6 @@ def _create(path: Path, shapes: Sequence[tuple[int, ...]], most_bytes: int) -> l
     return [
         np.memmap(path, np.float32, mode="r+", offset=first + start, shape=shape) for start, shape in zip(ends, shapes)
     ]
-
-
-def _array_positions(path: Path) -> dict[str, tuple[int, tuple[int, ...]]] | None:
-    """First byte and shape of each array of a file; None if it is damaged."""
-    with path.open("rb") as file:
-        length = int.from_bytes(file.read(ALIGNED), "little")
-        if not 0 < length <= LARGEST_HEADER:
-            return None
-        content = file.read(length)
-    try:
-        header = parse_json(content)
-    except ValueError:  # not JSON, or not UTF-8
-        return None
-    if not isinstance(header, dict) or not set(NAMES) <= set(header):
-        return None
-    first = ALIGNED + length
-    ends = [first + header[name]["data_offsets"][1] for name in NAMES]
-    if path.stat().st_size != max(ends):
-        return None
-    return {name: (first + header[name]["data_offsets"][0], tuple(header[name]["shape"])) for name in NAMES}
 
 
 def _make_room(folder: Path, most_bytes: int, key: str) -> None:

@@ -88,16 +88,13 @@ def usual_steps(n_heads: int, per_layer: int, every: int = EVERY, growth: float 
     return tuple(sorted({*steps, n_heads}))
 
 
-def reconstruct(
-    task: Task, vectors: Vectors, report: TaskReport, steps: Sequence[int] | None = None, *, alpha: float = ALPHA
-) -> Reconstruction:
+def reconstruct(task: Task, vectors: Vectors, report: TaskReport, steps: Sequence[int] | None = None) -> Reconstruction:
     """Probe the concatenated vectors of the best n heads for growing n.
 
     Args:
         task, vectors: as for `attention_sieve.core.knowledge.report.task_report`.
         report: on both; heads are ranked by its scores on the validation part, ties by index.
         steps: numbers of heads, ascending; None for `usual_steps`.
-        alpha: intervals cover 1 - alpha.
 
     Raises: AnalysisError for a number of heads that the checkpoint does not have.
     Source: Jo and Myaeng 2020.
@@ -113,7 +110,7 @@ def reconstruct(
     probed = growing(ranked_vectors, labels, counts)
     gold = labels.gold[labels.test]
     accuracy = score(probed.predicted, gold, task.is_regression)
-    low, high = interval(accuracy, len(gold), alpha, task.is_regression)
+    low, high = interval(accuracy, len(gold), task.is_regression)
     return Reconstruction(
         task=task.name,
         is_regression=task.is_regression,
@@ -137,22 +134,19 @@ def ranking(report: TaskReport) -> Int[np.ndarray, " rank"]:
     return heads[np.argsort(-np.nan_to_num(report.validation[heads], nan=-np.inf), kind="stable")]
 
 
-def gain(
-    reconstruction: Reconstruction, report: TaskReport, n_heads: int, *, alpha: float = ALPHA, seed: int = 0
-) -> Gain:
+def gain(reconstruction: Reconstruction, report: TaskReport, n_heads: int) -> Gain:
     """Gain of the best n heads over the layer that is best on the validation part.
 
     Args:
         reconstruction: with n_heads among its steps.
         report: of the same task and checkpoint.
         n_heads: number of heads; in the paper, as many as a layer has.
-        alpha: the interval covers 1 - alpha.
 
     Source: Jo and Myaeng 2020, which has no interval.
     """
     step = reconstruction.step_of(n_heads)
     predicted = np.stack([reconstruction.predicted[step], report.predicted[report.best_layer]])
-    rng, n_rows = np.random.default_rng(seed), len(reconstruction.gold)
+    rng, n_rows = np.random.default_rng(0), len(reconstruction.gold)
     if reconstruction.is_regression:
         rows = rng.integers(0, n_rows, (RESAMPLES, n_rows))
         scores = np.array([score(predicted[:, resample], reconstruction.gold[resample], True) for resample in rows]).T
@@ -160,7 +154,7 @@ def gain(
         scores = _resampled(predicted == reconstruction.gold, rng)
     top, layer = score(predicted, reconstruction.gold, reconstruction.is_regression)
     shares = percent_gain(*scores)
-    low, high = np.nanquantile(shares, [alpha / 2, 1 - alpha / 2])
+    low, high = np.nanquantile(shares, [ALPHA / 2, 1 - ALPHA / 2])
     return Gain(n_heads=n_heads, percent=float(percent_gain(top, layer)), low=float(low), high=float(high))
 
 

@@ -19,6 +19,7 @@ from attention_sieve.core.texts.text import Text
 LAYER: Final = -1
 """Marks the output of a whole layer, in place of a head's index."""
 ALPHA: Final = 0.05
+"""Level of tests; intervals cover 1 - ALPHA."""
 
 
 class Estimate(NamedTuple):
@@ -153,13 +154,12 @@ def features_of(
     return heads, layers
 
 
-def task_report(task: Task, vectors: Vectors, *, alpha: float = ALPHA) -> TaskReport:
+def task_report(task: Task, vectors: Vectors) -> TaskReport:
     """Probe every head and every layer for a task.
 
     Args:
         task: that `attention_sieve.core.knowledge.task.check_task` accepts.
         vectors: of `texts_of(task)`.
-        alpha: intervals cover 1 - alpha.
 
     Source: Jo and Myaeng 2020. Their classifier is trained by RMSprop until the validation accuracy
     stops increasing; here the penalised loss is minimised.
@@ -171,7 +171,7 @@ def task_report(task: Task, vectors: Vectors, *, alpha: float = ALPHA) -> TaskRe
     strength_and_validation, predicted, n_unsolved = _probed(task, vectors, labels)
     gold = labels.gold[labels.test]
     accuracy = score(predicted, gold, task.is_regression)
-    low, high = interval(accuracy, len(gold), alpha, task.is_regression)
+    low, high = interval(accuracy, len(gold), task.is_regression)
     found_baselines = baselines(task, labels)
     p_values = np.full((len(found_baselines), len(predicted)), np.nan)
     if not task.is_regression:
@@ -206,12 +206,11 @@ def places(shape: tuple[int, int]) -> tuple[Int[np.ndarray, " place"], Int[np.nd
     return np.concatenate([np.repeat(layers, n_heads), layers]), heads
 
 
-def selectivity(task: Task, vectors: Vectors, report: TaskReport, seed: int = 0, alpha: float = ALPHA) -> Selectivity:
+def selectivity(task: Task, vectors: Vectors, report: TaskReport, seed: int = 0) -> Selectivity:
     """Train the same probes on permuted labels.
 
     Args:
         task, vectors: as for `task_report`; a task of classes.
-        alpha: intervals cover 1 - alpha.
 
     Source: Hewitt and Liang 2019, whose control task gives every word type a label.
     """
@@ -221,7 +220,7 @@ def selectivity(task: Task, vectors: Vectors, report: TaskReport, seed: int = 0,
     absent = np.isnan(report.accuracy)
     difference = np.where(absent, np.nan, (report.right.astype(float) - control_correct).T)
     n_rows, mean, squares = moments(difference)
-    half = half_interval(n_rows, squares, alpha)
+    half = half_interval(n_rows, squares, ALPHA)
     return Selectivity(
         control=np.where(absent, np.nan, control_correct.mean(axis=1)),
         selectivity=mean,
@@ -261,19 +260,15 @@ def corrected(
 
 
 def interval(
-    accuracy: Float[np.ndarray, "*place"], n_rows: int, alpha: float, is_regression: bool
+    accuracy: Float[np.ndarray, "*place"], n_rows: int, is_regression: bool
 ) -> tuple[Float[np.ndarray, "*place"], Float[np.ndarray, "*place"]]:
-    """Wilson intervals of accuracies, or of correlations by Fisher's z, low and high; NaN where a score is NaN.
-
-    Args:
-        alpha: intervals cover 1 - alpha.
-    """
+    """Wilson intervals of accuracies, or of correlations by Fisher's z, low and high; NaN where a score is NaN."""
     if not is_regression:
-        low, high = wilson(np.nan_to_num(accuracy) * n_rows, n_rows, alpha)
+        low, high = wilson(np.nan_to_num(accuracy) * n_rows, n_rows, ALPHA)
         return np.where(np.isnan(accuracy), np.nan, low), np.where(np.isnan(accuracy), np.nan, high)
     from scipy.stats import norm  # takes half a second
 
-    half = norm.isf(alpha / 2) / np.sqrt(n_rows - 3)
+    half = norm.isf(ALPHA / 2) / np.sqrt(n_rows - 3)
     middle = np.arctanh(np.clip(accuracy, -1, 1))
     return np.tanh(middle - half), np.tanh(middle + half)
 

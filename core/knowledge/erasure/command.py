@@ -8,9 +8,9 @@ from typing import Any, Final
 import pandas as pd
 
 from attention_sieve.core.attention.settings import Head, head_name
-from attention_sieve.core.commands import loaded, write_table
+from attention_sieve.core.commands import checkpoint_facts, loaded, write_table
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.knowledge.command import add_task_command, facts_of, reading_of, tasks_of
+from attention_sieve.core.knowledge.command import add_task_command, reading_of, tasks_of
 from attention_sieve.core.knowledge.erasure.erasure import (
     FIRST_DRAWS,
     Erasure,
@@ -108,7 +108,7 @@ def erase_tasks(arguments: argparse.Namespace) -> None:
     print("\n".join(f"{name}: {_line(judgement)}" for name, judgement in zip(names, judgements)))
     table = erasure_table(judgements)
     table.insert(0, "task", names)
-    write_table(arguments.output, table, facts_of(checkpoint, settings, pooling))
+    write_table(arguments.output, table, {**checkpoint_facts(checkpoint, settings), "pooling": pooling})
 
 
 def _n_tests(arguments: argparse.Namespace, n_tasks: int) -> int:

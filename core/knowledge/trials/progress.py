@@ -67,17 +67,12 @@ class Stopped(Exception):
 
 
 class Reporter:
-    """Writes the progress of a table of trials to a folder, and ends the run when a file named `stop` appears there."""
+    """Writes the progress of a table of trials to a folder, and ends the run when a file named `stop` appears there.
+
+    Raises: AnalysisError if the folder cannot be written; None writes none.
+    """
 
     def __init__(self, folder: Path | None, total: int) -> None:
-        """Write the first report.
-
-        Args:
-            folder: of the file; None to write none.
-            total: number of units of all trials.
-
-        Raises: AnalysisError if the folder cannot be written.
-        """
         self.progress = TrialsProgress(total=total)
         self._folder, self._written = folder, 0.0
         self._process = _Process(pid=os.getpid(), created=psutil.Process().create_time())

@@ -39,7 +39,6 @@ class Trials:
     """Runs trials in this process, and keeps the last checkpoint in memory for the next trial."""
 
     def __init__(self, folder: Path, device: str = "auto", dtype: str = "float32") -> None:
-        """Set up without running anything."""
         self._folder, self._device, self._dtype = folder, device, dtype
         self._loaded: Checkpoint | None = None
 

@@ -118,22 +118,19 @@ def scores_of_checkpoints(scores: Sequence[CheckpointScores], steps: Sequence[in
         steps: training steps of the checkpoints; None for others than steps of one run, which no line joins.
     """
     positions = list(range(len(scores))) if steps is None else list(steps)
-    rows = []
-    for position, checkpoint_scores in zip(positions, scores, strict=True):
-        for number, estimate in enumerate(
-            (checkpoint_scores.best_head, checkpoint_scores.best_layer, checkpoint_scores.together)
-        ):
-            if estimate is not None:
-                rows.append(
-                    {
-                        "kind": "score",
-                        "series": number,
-                        "what": KINDS[number],
-                        "checkpoint": drawable(checkpoint_scores.label),
-                        "at": position,
-                        **estimate._asdict(),
-                    }
-                )
+    rows = [
+        {
+            "kind": "score",
+            "series": number,
+            "what": KINDS[number],
+            "checkpoint": drawable(shown.label),
+            "at": position,
+            **estimate._asdict(),
+        }
+        for position, shown in zip(positions, scores, strict=True)
+        for number, estimate in enumerate((shown.best_head, shown.best_layer, shown.together))
+        if estimate is not None
+    ]
     axis = axis_of([checkpoint_scores.label for checkpoint_scores in scores], steps)
     data = pd.DataFrame(rows)
     data["at"] = apart_at(data["at"].to_numpy(), data["series"].to_numpy(), axis)

@@ -63,13 +63,7 @@ def _options(probing: Probing) -> dict[str, Any]:
 def _path(probing: Probing) -> Path:
     """File of the table, named by a hash of everything that it depends on."""
     options = {name: value for name, value in _options(probing).items() if name not in ("checkpoint", "data", "device")}
-    identity = [
-        FORMAT,
-        MOST_TEXTS,
-        probing.subjects[0].files.fingerprint,
-        probing.task.digest,
-        options,
-    ]
+    identity = [FORMAT, MOST_TEXTS, probing.subjects[0].files.fingerprint, probing.task.digest, options]
     digest = hashlib.sha256(json.dumps(identity).encode()).hexdigest()
     return program_folder() / "erasures" / f"{digest}.parquet"
 

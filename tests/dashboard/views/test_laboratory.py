@@ -69,7 +69,7 @@ def metric(at, label):
     return next(each for each in at.metric if each.label == label)
 
 
-def test_the_last_step_has_induction_heads_without_which_the_loss_rises(app, here):
+def test_the_last_step_has_induction_heads_above_a_head_that_looks_one_back(app, here):
     at = app("laboratory")
     assert not at.exception
     roles = held(at)
@@ -82,14 +82,13 @@ def test_the_last_step_has_induction_heads_without_which_the_loss_rises(app, her
     assert at.select_slider(key="at").options == ["0", "110", "220"]
 
 
-def test_the_slider_goes_back_to_the_model_before_it_had_learnt_anything(app, here):
+def test_the_slider_goes_back_to_the_untrained_model_and_heads_that_are_off_change_the_grid_and_the_loss(app, here):
     at = app("laboratory", at="0")
     assert not any(held(at).values())
     assert wording.NO_COPIES in said(at)
     assert float(metric(at, wording.COPIED).value) == pytest.approx(np.log(128), abs=0.1)
     at.select_slider(key="at").set_value("220").run()
     assert held(at)["I"]
-
     before = float(metric(at, wording.COPIED).value)
     at.pills[0].set_value([f"L1 H{head}" for head in range(N_HEADS)]).run()
     assert not at.exception

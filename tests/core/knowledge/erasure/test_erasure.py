@@ -71,19 +71,15 @@ def planted(folders):
     is the label.
     """
     checkpoint = load_checkpoint(find_checkpoint(str(folders("bert"))), device="cpu", dtype="float64")
-    layer, head = PLANTED
     own, pooling = texts(), "mean"
-    _, vectors = read(checkpoint, own, pooling)
-    of_head = vectors.heads[:, layer, head]
-    channel = of_head.shape[1]
+    of_head = read(checkpoint, own, pooling)[1].heads[:, *PLANTED]
     centred = of_head - of_head.mean(axis=0)
     sizes, axes = np.linalg.eigh(np.cov(centred, rowvar=False))
     reads = axes[:, 0] / np.sqrt(sizes[0])  # along which the whitened vectors are read
     along = centred @ reads
-    dense = checkpoint.model.encoder.layer[layer].attention.output.dense
-    own_columns = slice(head * channel, (head + 1) * channel)
-    used = torch.from_numpy(np.outer(np.random.default_rng(6).standard_normal(len(dense.weight)), reads))
-    dense.weight.data[:, own_columns] = used + 0.001 * dense.weight.data[:, own_columns]
+    columns = output_columns(checkpoint)
+    used = torch.from_numpy(np.outer(np.random.default_rng(6).standard_normal(len(columns)), reads))
+    columns[:] = used + 0.001 * columns
     labels = np.where(along > np.median(along), "high", "low")
     return checkpoint, task_of(own, labels), pooling
 
