@@ -73,11 +73,7 @@ def read_vectors(folder: Path, key: str) -> Vectors | None:
 
 
 def write_vectors(
-    folder: Path,
-    key: str,
-    n_texts: int,
-    batches: Iterable[Batch],
-    most_bytes: int = MOST_BYTES,
+    folder: Path, key: str, n_texts: int, batches: Iterable[Batch], most_bytes: int = MOST_BYTES
 ) -> Vectors:
     """Write the vectors of a corpus batch by batch, in single precision, and return them memory-mapped.
 

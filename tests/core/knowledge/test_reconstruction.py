@@ -46,13 +46,6 @@ def test_each_step_is_the_probe_of_the_concatenated_vectors_alone():
         np.testing.assert_array_equal(found.predicted[step], alone.predicted[0])
 
 
-def test_the_ranking_does_not_see_the_test_part():
-    task, vectors, _, found = made()
-    labels = labels_of(task)
-    vectors.heads[labels.test, 0, 0] = labels.gold[labels.test, None] * 50
-    assert reconstruct(task, vectors, task_report(task, vectors)).heads == found.heads
-
-
 def test_the_gain_and_its_interval_against_resampled_examples():
     _, _, report, found = made()
     gained = gain(found, report, 3)
