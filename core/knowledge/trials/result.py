@@ -180,7 +180,9 @@ def _result(row: Mapping[str, Any]) -> TrialResult:
     return TrialResult(
         trial=trial_of({field.name: row[field.name] for field in fields(Trial)}),
         **{name: row[name] for name in FACTS},
-        **{name: tuple(row[name]) for name in LISTS},
+        classes=tuple(row["classes"]),
+        notes=tuple(row["notes"]),
+        stages=tuple(row["stages"]),
         pooling=row["pooling_read"],
         report=_report(row),
         selectivity=selectivity,
