@@ -5,7 +5,7 @@ A run can be stopped at any time; the same command continues it.
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -60,34 +60,28 @@ def add_commands(commands: Any) -> None:
     """Add the commands to the command line's subparsers."""
     parser = commands.add_parser("corpus", help="analyse corpora of millions of texts, in shards", description=__doc__)
     verbs = parser.add_subparsers(required=True)
-    _add_plan(
-        verbs.add_parser("plan", help="split the texts into shards, without a run", description=plan.__doc__)
-    ).set_defaults(run=plan)
-    run_parser = _add_plan(
-        verbs.add_parser("run", help="analyse all shards and merge the results", description=run_corpus.__doc__)
-    )
+
+    def verb(name: str, function: Callable[[argparse.Namespace], None], summary: str) -> argparse.ArgumentParser:
+        added = verbs.add_parser(name, help=summary, description=function.__doc__)
+        added.set_defaults(run=function)
+        return added
+
+    _add_plan(verb("plan", plan, "split the texts into shards, without a run"))
+    run_parser = verb("run", run_corpus, "analyse all shards and merge the results")
+    _add_plan(run_parser)
     add_engine_options(run_parser)
-    run_parser.set_defaults(run=run_corpus)
-    for name, function, summary in (
-        ("merge", merge_corpus, "merge the statistics of all shards"),
-        ("verify", verify, "check that all result files are complete and unchanged"),
-    ):
-        folder_parser = verbs.add_parser(name, help=summary, description=function.__doc__)
-        folder_parser.add_argument("folder", type=Path, help=RESULTS_FOLDER)
-        folder_parser.set_defaults(run=function)
-    _add_parse(
-        verbs.add_parser(
-            "parse", help="parse the texts once, for runs of several checkpoints", description=parse.__doc__
-        )
-    )
-    compare_parser = verbs.add_parser(
-        "compare", help="compare the results of two checkpoints on the same texts", description=compare.__doc__
-    )
+    merge_parser = verb("merge", merge_corpus, "merge the statistics of all shards")
+    verify_parser = verb("verify", verify, "check that all result files are complete and unchanged")
+    parse_parser = verb("parse", parse, "parse the texts once, for runs of several checkpoints")
+    _add_texts_options(parse_parser, required=True)
+    add_output_option(parse_parser, "folder for the parsed texts")
+    add_engine_options(parse_parser)
+    compare_parser = verb("compare", compare, "compare the results of two checkpoints on the same texts")
     compare_parser.add_argument("reference", type=Path, help="results folder of the reference checkpoint")
     compare_parser.add_argument("compared", type=Path, help="results folder of the other checkpoint")
-    compare_parser.set_defaults(run=compare)
-    show_parser = verbs.add_parser("show", help="print a summary of the results", description=show.__doc__)
-    show_parser.add_argument("folder", type=Path, help=RESULTS_FOLDER)
+    show_parser = verb("show", show, "print a summary of the results")
+    for folder_parser in (merge_parser, verify_parser, show_parser):
+        folder_parser.add_argument("folder", type=Path, help=RESULTS_FOLDER)
     show_parser.add_argument("--output", type=Path, help=f"file to write all results to: {' or '.join(TABLES)}")
     show_parser.add_argument(
         "--question", choices=REDUCTIONS, help="question to show; default: the first of the run's --questions"
@@ -96,10 +90,9 @@ def add_commands(commands: Any) -> None:
         "--part", help="part of the texts, such as language=de, length=9 to 16 or data set=news; default: all texts"
     )
     add_settings_options(show_parser, Criterion())
-    show_parser.set_defaults(run=show)
 
 
-def _add_plan(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+def _add_plan(parser: argparse.ArgumentParser) -> None:
     """Add the options of a plan; a folder that already has a plan needs only --output."""
     defaults = CorpusSettings()
     add_output_option(parser, RESULTS_FOLDER)
@@ -127,7 +120,6 @@ def _add_plan(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     parser.add_argument(
         "--threads", type=int, default=defaults.n_threads, help="threads per process; default: %(default)s"
     )
-    return parser
 
 
 def _add_texts_options(parser: argparse.ArgumentParser, *, required: bool) -> None:
@@ -143,13 +135,6 @@ def _add_texts_options(parser: argparse.ArgumentParser, *, required: bool) -> No
     parser.add_argument(
         "--shard-size", type=int, default=SHARD_SIZE, help="number of texts per shard; default: %(default)s"
     )
-
-
-def _add_parse(parser: argparse.ArgumentParser) -> None:
-    _add_texts_options(parser, required=True)
-    add_output_option(parser, "folder for the parsed texts")
-    add_engine_options(parser)
-    parser.set_defaults(run=parse)
 
 
 def parse(arguments: argparse.Namespace) -> None:

@@ -170,7 +170,6 @@ def _height(names: Sequence[str], roles: Sequence[str]) -> float:
 
 
 def _bar_position(names: tuple[str, ...], roles: tuple[str, ...]) -> "alt.Y":
-    """Stacked bars by role, with the role as a heading."""
     group = len(names) + 1.5
     labels = [label for role in roles for label in (LOOKS[role].lettered, *names)]
     row = f"floor(datum.value % {group:g})"

@@ -89,7 +89,6 @@ def roles_gained_and_lost(
 
 
 def change_axis(scale: Scale) -> str:
-    """Title of an axis of changes."""
     return WORDS[scale].title("change of ", ", b − a")
 
 

@@ -209,7 +209,6 @@ def _shift_spec(role: str, axis: Axis, scale: Scale, ends: Ends) -> Spec:
 
 
 def _of_checkpoint(axis: Axis) -> "list[alt.Tooltip]":
-    """Tooltip of a mark: the checkpoint, and its step if known."""
     name = tooltips("checkpoint")
     return name if isinstance(axis, tuple) else name + tooltips(("at", "step", ",d"))
 

@@ -34,8 +34,6 @@ from attention_sieve.dashboard.views.descriptions.sentences import Sentences
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Scored:
-    """A checkpoint and the reference on the same texts."""
-
     key: Hashable
     """Key for caching derived results without keeping the texts in memory."""
     engines: tuple[Engine, Engine]
@@ -184,7 +182,6 @@ def _on(comparison: Scored, positions: tuple[int, ...]) -> Scored:
 
 
 def tested(comparison: Scored, choice: Choice) -> ComparedCheckpoint:
-    """The roles of both checkpoints, each by its own test."""
     tests = memory().get_or_put(
         "tests of a comparison",
         (comparison.key, choice.criterion),

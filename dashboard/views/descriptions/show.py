@@ -39,8 +39,6 @@ LINED: Final[Mark] = "lined"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Shown:
-    """A text with marks, and as typed text."""
-
     marked: DrawnText
     typed: str
 
@@ -166,5 +164,4 @@ def _marked(text: Text, query_text: Text, words: Words, marks: Mapping[int, Mark
 
 
 def _distinct(texts: Sequence[Shown | None]) -> tuple[Shown, ...]:
-    """Texts without None and duplicates."""
     return tuple({text.typed: text for text in texts if text is not None}.values())

@@ -152,11 +152,8 @@ def _from_to(fact: RelationFact) -> str:
     dependent, head = DEPENDENT_AND_HEAD.get(fact.relation, (f"a word ({fact.relation})", "its head"))
     if fact.direction == DIRECTIONS[0]:
         return f"{dependent} to {head}"
-    return f"{_with_article(head.removeprefix('its '))} to its {dependent.split(' ', 1)[1]}"
-
-
-def _with_article(noun: str) -> str:
-    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
+    noun = head.removeprefix("its ")
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun} to its {dependent.split(' ', 1)[1]}"
 
 
 def _right(fact: RelationFact) -> str:

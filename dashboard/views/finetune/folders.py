@@ -30,9 +30,7 @@ _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9._-]+")
 @dataclass(frozen=True)
 class RunRequest:
     name: str
-    """Name of the new checkpoint."""
     checkpoint: str
-    """The checkpoint to start from."""
     data: Path
     text_columns: tuple[str, ...]
     label_column: str
@@ -47,7 +45,6 @@ class RunSummary:
 
     name: str
     checkpoint: str
-    """The checkpoint it started from."""
     progress: Progress
     n_bytes: int
     """Size on disk, with its saved steps."""
@@ -98,7 +95,6 @@ def keep_file(path: Path, content: bytes) -> Path:
 
 
 def free_name(file_name: str) -> str:
-    """An unused checkpoint name derived from a file name."""
     name, _ = _safe(file_name)
     number, candidate = 1, name
     while _is_taken(candidate):

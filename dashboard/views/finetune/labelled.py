@@ -17,7 +17,7 @@ from attention_sieve.core.checkpoints.folders import program_folder
 from attention_sieve.core.errors import TextError
 from attention_sieve.core.finetuning.data import Task, TrainingData, column_names, read_training_data, unpacked
 from attention_sieve.core.finetuning.movie_reviews import movie_reviews
-from attention_sieve.core.json_values import parse_json
+from attention_sieve.core.json_values import typed_json
 from attention_sieve.core.texts.tables import KNOWN_COLUMNS
 from attention_sieve.core.texts.text import MAX_BYTES
 from attention_sieve.dashboard import controls, link
@@ -48,11 +48,8 @@ _PACKED: Final = f"{TABLE}, packed"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Labelled:
-    """Training data and the file it was read from."""
-
     data: TrainingData
     content: Callable[[], bytes]
-    """The bytes of the file."""
 
     def archived(self) -> str:
         """Its name in the archive of the page, where commands find it."""
@@ -74,7 +71,6 @@ class KeptTable:
     """A table in the reader's browser tab."""
 
     name: str
-    """Name of the file."""
     packed: str | None
     """Its bytes, gzipped, in base64; None if the tab has no room for them."""
     columns: tuple[str | None, str | None, str | None]
@@ -175,7 +171,6 @@ def _forget_removed() -> None:
 
 
 def _sample(sample: Sample) -> _Table | None:
-    """Movie reviews, downloaded once."""
     st.button(wording.OWN, icon=":material/undo:", on_click=_use_sample, args=(False,))
     with errors_shown():
         with st.spinner(wording.FETCHING, show_time=True):
@@ -191,7 +186,6 @@ def _use_sample(use: bool) -> None:
 
 
 def _pick(file_id: str, columns: tuple[str, ...]) -> tuple[tuple[str, ...], str | None, Task | None]:
-    """Columns of the segments, column of the label, and task."""
     known_columns = known_segments(columns)
     grid = st.grid(2, min_column_width=170, vertical_alignment="bottom")
     first = grid.cell().selectbox(
@@ -262,13 +256,9 @@ def kept_table() -> KeptTable | None:
     """
     controls.fetch_from_tab(TABLE, wording.TABLE_NOT_IN_THIS_TAB)
     try:
-        values = parse_json(st.session_state.get(TABLE) or "null")
-        text, second, label = values["columns"]
-        table = KeptTable(values["name"], values["packed"], (text, second, label))
-    except (ValueError, TypeError, KeyError):
+        return typed_json(st.session_state.get(TABLE) or "null", KeptTable)
+    except ValueError:
         return None
-    texts = (table.name, table.packed or "", *(column or "" for column in table.columns))
-    return table if all(isinstance(text, str) for text in texts) else None
 
 
 def keep_table(

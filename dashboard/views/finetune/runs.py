@@ -53,7 +53,17 @@ def start(request: RunRequest, device: str = "auto", *, resume: bool = False) ->
 
     Raises: AnalysisError if a run is active already, or its process cannot be started.
     """
-    return _begin(request.name, ("finetune", *_options(request, device), *(("--resume",) if resume else ())))
+    values: dict[str, object] = {
+        "checkpoint": request.checkpoint,
+        "data": request.data,
+        "text_columns": ",".join(request.text_columns),
+        "label_column": request.label_column,
+        "output": checkpoints_folder() / request.name,
+        **asdict(request.settings),
+        "task": request.task,
+        "device": device,
+    }
+    return _begin(request.name, ("finetune", *options_of(values), *(("--resume",) if resume else ())))
 
 
 def start_sample() -> FineTuning:
@@ -93,20 +103,6 @@ def progress(run: FineTuning) -> Progress:
 
 def is_stopping(run: FineTuning) -> bool:
     return run.is_stopping or (folder(run) / STOP).exists()
-
-
-def _options(request: RunRequest, device: str) -> list[str]:
-    values: dict[str, object] = {
-        "checkpoint": request.checkpoint,
-        "data": request.data,
-        "text_columns": ",".join(request.text_columns),
-        "label_column": request.label_column,
-        "output": checkpoints_folder() / request.name,
-        **asdict(request.settings),
-        "task": request.task,
-        "device": device,
-    }
-    return options_of(values)
 
 
 def _begin(name: str, command: Sequence[str]) -> FineTuning:
@@ -179,7 +175,6 @@ def _follow(
 
 
 def _progress_of_process(program: Program, path: Path, was_stopped: bool) -> Progress:
-    """Progress of a run, from its process and its folder."""
     code = program.process.poll()
     saved = read_progress(path) or _NOTHING_YET
     if code == 0:
