@@ -180,12 +180,14 @@ def test_the_highest_texts_of_a_head_are_read_from_one_column(done):
     np.testing.assert_array_equal(found, scores[expected, 0, 1, 2].astype(np.float32))
 
 
-def test_surface_and_relations_reduce_to_the_same_numbers(tmp_path, bundled, texts, capsys):
+def test_roles_with_syntactic_ones_surface_and_relations_reduce_to_the_same_numbers(tmp_path, bundled, texts, capsys):
     folder = tmp_path / "results"
     assert corpus(
-        "run", "--checkpoint", "bundled", "--texts", texts, "--output", folder, "--questions", "surface,relations",
-        "--workers", 1, "--shard-size", 9,
+        "run", "--checkpoint", "bundled", "--texts", texts, "--output", folder, "--workers", 1,
+        "--shard-size", 9, "--questions", "roles,surface,relations",
     ) == 0  # fmt: skip
+    scored = role_scores(analysis.results(bundled, SCORES, typed()), ScoreSettings())
+    np.testing.assert_allclose(scores_of(folder)[0], scored.scores, rtol=1e-3, atol=1e-3)
     part = open_results(folder).part()
     direct = analysis.results(bundled, surface_question(USUAL_ROWS), typed())
     ranks = [english_frequencies().ranks(text.key_words) for text in direct]
@@ -411,11 +413,3 @@ def test_shares_above_chance_have_no_bets(checkpoint, texts, tmp_path, capsys):
     with pytest.raises(AnalysisError, match="Use the test instead"):
         part.by_evidence(Criterion(tau=0.5))
     assert corpus("show", tmp_path / "r") == 0
-
-
-def test_the_parser_brings_syntactic_roles(texts, bundled, tmp_path):
-    assert corpus(
-        "run", "--checkpoint", "bundled", "--texts", texts / "news", "--output", tmp_path / "r", "--workers", 1
-    ) == 0  # fmt: skip
-    direct = role_scores(analysis.results(bundled, SCORES, typed()[: N_TEXTS // 2]), ScoreSettings())
-    np.testing.assert_allclose(scores_of(tmp_path / "r")[0], direct.scores, rtol=1e-3, atol=1e-3)

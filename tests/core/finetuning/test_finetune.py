@@ -335,13 +335,18 @@ def test_a_run_ended_after_its_last_step_only_puts_its_checkpoint_in_place(
     assert_same_weights(folder, finished)
 
 
-def test_a_saved_step_without_its_state_does_not_go_on(folders, data, tmp_path):
+def test_a_saved_step_without_its_state_or_all_of_its_weights_does_not_go_on(folders, data, tmp_path):
     folder = tmp_path / "run"
     train(folders("bert"), data, folder, on_step=stopping_at(folder, 3))
     (folder / "checkpoint-4" / "resume.safetensors").write_bytes(b"cut")
     with pytest.raises(AnalysisError, match=r"resume\.safetensors cannot be read"):
         train(folders("bert"), data, folder, step=4)
     assert read_progress(folder).state == "failed"
+    values = weights(folder / "checkpoint-4")
+    del values["classifier.weight"]
+    save_file(values, folder / "checkpoint-4" / "model.safetensors", {"format": "pt"})
+    with pytest.raises(CheckpointError, match=r"checkpoint-4 are missing.*classifier\.weight"):
+        train(folders("bert"), data, folder, step=4)
 
 
 # What does not go
@@ -412,16 +417,6 @@ def test_a_checkpoint_with_missing_weights_is_refused(data, tmp_path):
     save_file(values, copy / "model.safetensors", {"format": "pt"})
     with pytest.raises(CheckpointError, match=r"1 weights of .* are missing.*query"):
         train(copy, data, tmp_path / "run")
-
-
-def test_a_saved_step_with_missing_weights_does_not_go_on(folders, data, tmp_path):
-    folder = tmp_path / "run"
-    train(folders("bert"), data, folder, on_step=stopping_at(folder, 3))
-    values = weights(folder / "checkpoint-4")
-    del values["classifier.weight"]
-    save_file(values, folder / "checkpoint-4" / "model.safetensors", {"format": "pt"})
-    with pytest.raises(CheckpointError, match=r"checkpoint-4 are missing.*classifier\.weight"):
-        train(folders("bert"), data, folder, step=4)
 
 
 def test_a_head_of_another_number_of_classes_is_made_anew(finished, tmp_path):
