@@ -23,9 +23,8 @@ from attention_sieve.__main__ import GARBAGE_AFTER
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.corpus.manifest import STATISTICS, CorpusSettings, Manifest, score_path
 from attention_sieve.core.corpus.plan import corpus_plan, parse_corpus, write_plan
-from attention_sieve.core.corpus.run import ShardsDone, run
+from attention_sieve.core.corpus.run import ShardsDone, run, score_and_write
 from attention_sieve.core.corpus.score_files import highest, read_role_scores, write_scores
-from attention_sieve.core.corpus.shard import score_and_write
 from attention_sieve.core.corpus.statistics import EVERYTHING, merged_statistics, statistics_of, write_statistics
 from attention_sieve.core.corpus.texts.text_shards import read_texts, write_texts
 from attention_sieve.core.engines.local import run_local

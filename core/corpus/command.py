@@ -21,8 +21,7 @@ from attention_sieve.core.corpus.manifest import MANIFEST, CorpusSettings, Manif
 from attention_sieve.core.corpus.paired import read_differences, write_differences
 from attention_sieve.core.corpus.plan import SHARD_SIZE, corpus_plan, parse_corpus, write_plan
 from attention_sieve.core.corpus.results import CorpusPart, open_results, remember_results
-from attention_sieve.core.corpus.run import ShardsDone, alone, check, merge, named, run
-from attention_sieve.core.corpus.shard import REDUCTIONS, reductions
+from attention_sieve.core.corpus.run import REDUCTIONS, ShardsDone, alone, check, merge, named, reductions, run
 from attention_sieve.core.corpus.statistics import EVERYTHING, STRATUM_KINDS, Stratum
 from attention_sieve.core.corpus.texts.inputs import HUB
 from attention_sieve.core.engines.options import add_engine_options, check_engine, engine_of

@@ -1,4 +1,4 @@
-"""Changes of roles, scores and attention between two checkpoints, by layer. All changes are b − a."""
+"""Changes of roles, scores and attention between two checkpoints, by layer and by head. All changes are b − a."""
 
 import json
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ import pandas as pd
 from jaxtyping import Float, Int
 
 from attention_sieve.core.attention.settings import head_name
-from attention_sieve.core.comparison.differences import LayerShift
+from attention_sieve.core.comparison.differences import LayerShift, PairedTests
 from attention_sieve.core.roles.measures import Scale
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.axes import (
@@ -24,6 +24,8 @@ from attention_sieve.dashboard.figures.axes import (
     role_colors,
     role_shapes,
     round_ends,
+    score_ends,
+    score_position,
     tooltips,
 )
 from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, alt, counted, of_kind, template
@@ -34,6 +36,7 @@ WIDTH: Final = 0.7
 """Part of a layer's place over which its marks are spread."""
 MARGIN: Final = 0.6
 """Room left and right of the layers, in layers."""
+NO_SCORE: Final = "No head has a score under both checkpoints."
 NO_CHANGE: Final = "No text has a score under both checkpoints."
 DIVERGENCE_AXIS: Final = "nats (at most ln 2 = 0.693)"
 
@@ -159,6 +162,34 @@ def divergence_by_layer(divergence: Float[np.ndarray, "text layer head"]) -> Fig
         data,
         _divergence_description(heads, layers, known),
     )
+
+
+def score_change_scatter(tests: PairedTests, roles: Sequence[str], scale: Scale = "score") -> Figure:
+    """Every head's mean score under the compared checkpoint against that under the reference, with the diagonal.
+
+    Args:
+        tests: paired tests; heads without a mean are left out and counted in the description.
+    """
+    indices = [tests.roles.index(role) for role in roles]
+    role, layer, head = np.indices(tests.mean_a[indices].shape).reshape(3, -1)
+    points = pd.DataFrame(
+        {
+            "kind": "head",
+            "role": np.array(roles, dtype=object)[role],
+            "name": [head_name(*layer_and_head) for layer_and_head in zip(layer.tolist(), head.tolist())],
+        }
+    )
+    for name in ("mean_a", "mean_b", "difference", "p_adjusted", "texts", "differs"):
+        points[name] = getattr(tests, name)[indices].ravel()
+    known = points[points["difference"].notna()]
+    # Heads that differ are on top; among the others, roles alternate so that none hides another.
+    known = known.sort_values(["differs", "name"], kind="stable", ignore_index=True)
+    means = known[["mean_a", "mean_b"]]
+    ends = [min(0.0, float(means.min(axis=None))), float(means.max(axis=None))] if len(known) else [0.0, 1.0]
+    diagonal = pd.DataFrame({"kind": "diagonal", "mean_a": ends, "mean_b": ends})
+    data = pd.concat([diagonal, known, note_rows(known.empty, NO_SCORE)])
+    spec = _scatter_spec(tuple(roles), scale, score_ends(data, ("mean_a", "mean_b"), scale))
+    return Figure(spec, data, _scatter_description(known, tests, roles, len(points), scale))
 
 
 @cache
@@ -330,3 +361,63 @@ def _gains_description(
         for role, n_gained, n_lost, n_changed in zip(roles, gained, lost, changes, strict=True)
     ]
     return f"{start}. {'; '.join(parts)}."
+
+
+@cache
+def _scatter_spec(roles: tuple[str, ...], scale: Scale, ends: Ends) -> Spec:
+    words = WORDS[scale]
+    x = score_position(alt.X, "mean_a", scale, words.title("mean ", " under a, the reference"), ends)
+    y = score_position(alt.Y, "mean_b", scale, words.title("mean ", " under b"), ends)
+    legend, differs = lettered_legend(roles), alt.when("datum.differs")
+    tooltip = tooltips(
+        "role",
+        ("name", "head"),
+        ("mean_a", f"mean {words.short}, a", ".3~f"),
+        ("mean_b", f"mean {words.short}, b", ".3~f"),
+        ("difference", "difference, b − a", "+.3~f"),
+        ("p_adjusted", "p, corrected", ".3~g"),
+        "texts",
+        "differs",
+    )
+    points = of_kind("head").mark_point(size=44, opacity=1)
+    points = points.encode(
+        x=x,
+        y=y,
+        fill=role_colors(alt.Fill, roles, legend),
+        shape=role_shapes(roles, legend),
+        stroke=differs.then(alt.value(INK)).otherwise(role_colors(alt.Stroke, roles, legend)),
+        strokeWidth=differs.then(alt.value(1.4)).otherwise(alt.value(1)),
+        fillOpacity=differs.then(alt.value(1)).otherwise(alt.value(0)),
+        strokeOpacity=differs.then(alt.value(1)).otherwise(alt.value(0.7)),
+        tooltip=tooltip,
+    )
+    diagonal = of_kind("diagonal").mark_line(color=INK, strokeDash=[5, 3], strokeWidth=1.2).encode(x=x, y=y)
+    return template(
+        alt.layer(diagonal, points, note()),
+        title=f"Mean {words.nouns} of all heads: b against a",
+        reading=("filled: differs significantly; hollow: does not", "above the dashed line: higher in b, so b − a > 0"),
+        height=380,
+    )
+
+
+def _scatter_description(
+    known: pd.DataFrame, tests: PairedTests, roles: Sequence[str], n_all: int, scale: Scale
+) -> str:
+    words = WORDS[scale]
+    if not len(known):
+        return f"No {words.short} to draw. {NO_SCORE}"
+    parts = []
+    for role in roles:
+        of_role = known[known["role"] == role]
+        differing = of_role[of_role["differs"]]
+        n_higher, n_lower = int((differing["difference"] > 0).sum()), int((differing["difference"] < 0).sum())
+        if len(of_role):
+            parts.append(f"{LOOKS[role].label} {n_higher} higher, {n_lower} lower of {len(of_role)}")
+    top = known.loc[known["difference"].abs().idxmax()]
+    missing = n_all - len(known)
+    left_out = f" {counted(missing, 'mean')} without a {words.short} left out." if missing else ""
+    return (
+        f"Mean {words.noun} of each head and role under the compared checkpoint, b, against the reference, a. "
+        f"Significantly different at alpha {tests.alpha:g}, drawn filled: {'; '.join(parts)}. Largest difference "
+        f"b − a: {top['difference']:+.3g} for {top['name']}, {LOOKS[top['role']].label}.{left_out}"
+    )

@@ -8,10 +8,10 @@ from attention_sieve.core.comparison.differences import LayerShift, PairedTests
 from attention_sieve.core.roles.roles import COARSE_ROLES, ROLES
 from attention_sieve.dashboard.figures.comparison.checkpoints import role_small_multiples
 from attention_sieve.dashboard.figures.comparison.depths import overall_shares, roles_by_depth
-from attention_sieve.dashboard.figures.comparison.score_changes import score_change_scatter
 from attention_sieve.dashboard.figures.comparison.shifts import (
     divergence_by_layer,
     roles_gained_and_lost,
+    score_change_scatter,
     shift_by_layer,
 )
 from attention_sieve.dashboard.figures.comparison.steps import roles_over_steps, shift_over_steps
