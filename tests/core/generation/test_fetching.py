@@ -20,12 +20,9 @@ def test_the_most_attended_key_its_share_and_that_of_copies_are_as_by_hand():
     np.testing.assert_allclose(found.share, [[0.6, 0.25, np.nan], [0.9, 0.5, 0.9]])
     np.testing.assert_allclose(found.on_copies, [[0.7, 0.5, np.nan], [0.0, 1.0, 0.1]])
     assert found.by_chance == 0.5
-
-
-def test_of_a_token_that_was_not_there_before_nothing_is_on_copies():
-    found = fetching(ROW, IDS, 99)
-    np.testing.assert_allclose(found.on_copies, [[0, 0, np.nan], [0, 0, 0]])
-    assert found.by_chance == 0
+    new = fetching(ROW, IDS, 99)
+    np.testing.assert_allclose(new.on_copies, [[0, 0, np.nan], [0, 0, 0]])
+    assert new.by_chance == 0
 
 
 def test_heads_are_ranked_by_what_they_say_for_the_token():

@@ -31,12 +31,6 @@ def test_layer_means_are_drawn_where_the_paper_has_them():
     assert not len(rows(FIGURES["neighbours"], "mean"))
 
 
-def test_chosen_heads_are_ringed_in_every_series():
-    rings = rows(FIGURES["neighbours"], "chosen")
-    assert rings["name"].tolist() == ["L1 H2"] * 3
-    assert sorted(rings["series"]) == [0, 1, 2]
-
-
 def test_a_share_that_does_not_apply_is_said_and_leaves_the_others():
     figure = share_scatter(some_statistics(("cls", "sep")), PANELS["special tokens"], [])
     assert "[CLS]: not applicable." in figure.description
