@@ -90,14 +90,10 @@ class Memory:
         return None if entry is None else self._used(entry)
 
     def put(self, name: str, key: Hashable, value: Value) -> Value:
-        """Keep a value, unless another thread has kept one since; return the one that is kept.
+        """Keep a value, unless another thread has kept one since; return the one that is kept. Values of one name have
+        one type; a value is measured now, and what it computes and holds later is not counted.
 
-        All threads thus share one object, and what is derived from it is computed once.
-
-        Args:
-            name: what is kept; values of one name have one type.
-            value: measured now; anything that it computes and holds later is not counted.
-        """
+        All threads thus share one object, and what is derived from it is computed once."""
         entry = _Entry((name, key), value, size_of((name, key, value)), time.time())
         with self._lock:
             kept = self._entries.setdefault(entry.key, entry)

@@ -67,11 +67,8 @@ def continued(checkpoint: Checkpoint, prompt: Text, settings: PassSettings, ids:
 
 
 def chat(checkpoint: Checkpoint, text: Text, typed: str) -> Text:
-    """Turns of a chat, typed as lines, as the checkpoint reads them.
-
-    Args:
-        checkpoint: loaded, with a chat template.
-        text: as long as what was typed, so that it is known whether the work is short.
+    """Turns of a chat, typed as lines, as the checkpoint reads them. The checkpoint has a chat template; the text is as
+    long as what was typed, so that it is known whether the work is short.
 
     Raises: AnalysisError for turns that the template does not take, or a checkpoint that has none.
     """

@@ -43,13 +43,8 @@ def results(
     items: Sequence[Item],
     settings: PassSettings | None = None,
 ) -> list[Result]:
-    """Any question's results for items, in their order.
-
-    Args:
-        checkpoint: loaded, from `attention_sieve.core.checkpoints.find.load_checkpoint`.
-        question: the question to answer.
-        items: one or more.
-        settings: which attention, and which heads are off; None for the checkpoint's first attention, all heads on.
+    """Any question's results for items, in their order. Without settings, of the checkpoint's first attention with all
+    heads on.
 
     Raises: TextTooLong for the first text that is longer than the checkpoint accepts; NoTokens; PairNeeded;
         AnalysisError for a kind of attention that the question does not support.

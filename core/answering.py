@@ -96,13 +96,8 @@ class Analysis(Generic[Input, Item, Result, Settings, Finding]):
         settings: Settings,
         parse: Callable[[Sequence[Text]], Iterable[Dependencies]],
     ) -> dict[int, Item]:
-        """The item of each input that has one, by the index of the input.
-
-        Args:
-            inputs: one or more.
-            kind: of attention.
-            settings: of the analysis.
-            parse: returns the trees of some texts, parsed or looked up as they are read.
+        """The item of each input that has one, by the index of the input. `parse` returns the trees of some texts,
+        parsed or looked up as they are read.
 
         Raises: AnalysisError for a kind of attention that the analysis does not support, or that reads one segment of
             texts whose pairs join two; whatever `parse` raises.
@@ -189,9 +184,7 @@ def find(
 
     Args:
         analysis: one of attention_sieve.core.analysis.ANALYSES.
-        checkpoint: loaded, from `attention_sieve.core.checkpoints.find.load_checkpoint`.
         inputs: one or more texts, or what else the analysis takes.
-        settings: None for the usual ones.
         of_pass: which attention, and which heads are off; None for the checkpoint's first attention, all heads on.
 
     Raises: AnalysisError for a kind of attention that the analysis does not support, and of any stage; TextTooLong,

@@ -3,7 +3,8 @@
 import argparse
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -36,12 +37,7 @@ NAMED: Final = 100
 
 
 def read_texts(path: Path, columns: str | None = None, parser: str | None = None) -> tuple[Text, ...]:
-    """The texts of a file.
-
-    Args:
-        path: of the file.
-        columns: of a table: one name, or two separated by a comma.
-        parser: as for `parsed_by`.
+    """The texts of a file. Columns of a table are one name, or two separated by a comma.
 
     Raises: TextError; AnalysisError for a parser that is not installed.
     """
@@ -105,20 +101,17 @@ def prepared_texts(
     Raises: TextTooLong for the first such text (`error` only); NoTokens; PairNeeded; TextError if no text remains.
     """
     prepared, left_out = prepare_all(checkpoint, texts, settings, too_long)
-    say_left_out(len(left_out), sum(_is_cut(text) for text in prepared.values()), len(texts), checkpoint.max_tokens)
+    say_left_out(
+        len(left_out), sum(text.lengths["n_cut"] > 0 for text in prepared.values()), len(texts), checkpoint.max_tokens
+    )
     return prepared
 
 
 def answers(
     reading: Reading[Any], question: Question[Item, Result], items: Sequence[Item], doing: str | None = None
 ) -> dict[int, Result]:
-    """A question's results in the order of the items, computed while the progress is shown.
-
-    Args:
-        reading: the checkpoint, and the tokens of the items.
-        question: asked about each item whose text is prepared.
-        items: one for each input of the reading.
-        doing: what is done, for the progress.
+    """A question's results in the order of the items, computed while the progress is shown. There is an item for each
+    input of the reading.
 
     Returns: result by the item's index.
     """
@@ -132,13 +125,8 @@ def write_finding(
     texts: Sequence[Text],
     settings: Settings,
 ) -> Finding:
-    """Write the table of what an analysis finds in texts, under bars of progress.
-
-    Args:
-        options: those of attention_sieve.core.options on checkpoint, texts and output.
-        analysis: of texts alone.
-        texts: read from `options.texts`.
-        settings: of the analysis.
+    """Write the table of what an analysis finds in texts, under bars of progress. The options are those of
+    attention_sieve.core.options on checkpoint, texts and output.
 
     Raises: AnalysisError of any stage.
     """
@@ -164,14 +152,8 @@ def write_reading(
     settings: Settings,
     of_texts: Mapping[str, str],
 ) -> Finding:
-    """Write the table of what an analysis finds in texts that are prepared, under bars of progress.
-
-    Args:
-        output: file to write, from `check_output`.
-        analysis: of the texts.
-        reading: the checkpoint and the texts.
-        settings: of the analysis.
-        of_texts: metadata of the file on the texts.
+    """Write the table of what an analysis finds in texts that are prepared, under bars of progress. `of_texts` is the
+    metadata of the file on the texts.
 
     Raises: AnalysisError of any stage.
     """
@@ -207,10 +189,6 @@ def say_left_out(n_left_out: int, n_cut: int, n_texts: int, max_tokens: int) -> 
         print(f"{n_cut} of {n_texts} texts were truncated to {max_tokens} tokens.", file=sys.stderr)
 
 
-def _is_cut(text: PassText) -> bool:
-    return max(text.queries.n_cut, text.keys.n_cut) > 0
-
-
 def progress_bar(
     work: Iterable[Sequence[Done]], n_texts: int, doing: str | None = None, bar: Callable[..., Any] = ProgressBar
 ) -> Iterable[Done]:
@@ -235,27 +213,39 @@ def checkpoint_facts(checkpoint: Checkpoint, settings: PassSettings) -> dict[str
 
 
 def check_output(output: Path, suffixes: Sequence[str] = (), others: Iterable[Path | None] = ()) -> None:
-    """Raise before the work begins if the output cannot be written.
-
-    Args:
-        output: the file to write.
-        suffixes: allowed suffixes; empty to allow any. A device such as /dev/null needs none.
-        others: other files that the command reads or writes; None for an option that was not given.
+    """Raise before the work begins if the output cannot be written. Suffixes are the allowed ones, empty for any; a
+    device such as /dev/null needs none. Others are further files of the command, None for an option that was not given.
 
     Raises: AnalysisError.
     """
-    try:
+    with _told(output):  # such as a name that is too long
         _check_path(output, others)
-    except OSError as error:  # such as a name that is too long
-        raise AnalysisError(
-            f"{shortened(str(output))} cannot be written ({error.strerror or error}). Choose another place."
-        ) from None
     if suffixes and output.suffix.lower() not in suffixes and not output.is_char_device():
         raise AnalysisError(
             f"{shortened(str(output))} cannot be written in this format. Choose a name that ends in "
             f"{', '.join(suffixes)}."
         )
-    _check_writable(output)
+    # Permissions alone are not conclusive; an existing file is left unchanged.
+    with _told(output):
+        if not output.exists():
+            with TemporaryFile(dir=output.resolve().parent):
+                pass
+        elif output.is_file():
+            with output.open("ab"):
+                pass
+
+
+@contextmanager
+def _told(path: Path, done: str = "written") -> Iterator[None]:
+    """Tell the user what the system refuses.
+
+    Raises: AnalysisError for an OSError.
+    """
+    try:
+        yield
+    except OSError as error:
+        why = error.strerror or error
+        raise AnalysisError(f"{shortened(str(path))} cannot be {done} ({why}). Choose another place.") from None
 
 
 def _check_path(output: Path, others: Iterable[Path | None]) -> None:
@@ -282,22 +272,6 @@ def _is_same(a: Path, b: Path) -> bool:
     return a.resolve() == b.resolve() or (a.exists() and b.exists() and a.samefile(b))
 
 
-def _check_writable(output: Path) -> None:
-    """Try to write, because permissions alone are not conclusive; an existing file is left unchanged.
-
-    Raises: AnalysisError.
-    """
-    try:
-        if not output.exists():
-            with TemporaryFile(dir=output.resolve().parent):
-                pass
-        elif output.is_file():
-            with output.open("ab"):
-                pass
-    except OSError as error:
-        raise AnalysisError(f"{output} cannot be written ({error.strerror}). Choose another place.") from None
-
-
 def write_table(output: Path, table: pd.DataFrame, facts: Mapping[str, str]) -> None:
     """Write a table as Parquet or CSV, by the suffix.
 
@@ -322,11 +296,8 @@ def check_name(folder: Path) -> None:
 
     Raises: AnalysisError.
     """
-    try:
+    with _told(folder, "made"):
         folder.exists()
-    except OSError as error:
-        why = error.strerror or error
-        raise AnalysisError(f"{shortened(str(folder))} cannot be made ({why}). Choose another place.") from None
 
 
 def make_folder(folder: Path) -> None:
@@ -334,26 +305,17 @@ def make_folder(folder: Path) -> None:
 
     Raises: AnalysisError if that fails.
     """
-    try:
+    with _told(folder, "made"):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        why = error.strerror or error
-        raise AnalysisError(f"{shortened(str(folder))} cannot be made ({why}). Choose another place.") from None
 
 
 def write(output: Path, write_to: Callable[[Path], object]) -> None:
     """Write a file; an existing one is replaced only once the new one is complete.
 
-    Args:
-        output: the file.
-        write_to: writes the content to a given path.
-
     Raises: AnalysisError if that fails.
     """
-    try:
+    with _told(output):
         write_whole(output, write_to)
-    except OSError as error:
-        raise AnalysisError(f"{output} cannot be written ({error.strerror or error}). Choose another place.") from None
 
 
 def write_whole(output: Path, write_to: Callable[[Path], object]) -> None:

@@ -23,9 +23,6 @@ _NOT_A_CHARACTER = re.compile("[\0\ud800-\udfff]")
 def parse_json(content: str | bytes) -> Any:
     """The value of a JSON text.
 
-    Args:
-        content: the text, or its bytes in UTF-8.
-
     Raises: ValueError for content that is not JSON or not UTF-8, has a number of more than 4,300 digits, or is nested
         too deeply for Python's parser.
     """
@@ -44,10 +41,6 @@ def typed_json(content: str | bytes, kind: Any) -> Any:
 
     Numbers, strings and booleans are not converted into each other. A field of a dataclass may be missing if it has a
     default; what is not one of its fields is ignored.
-
-    Args:
-        content: the text, or its bytes in UTF-8.
-        kind: the type.
 
     Raises: ValueError as `parse_json`, for a string with a lone surrogate, and with the place of the first value of
         another type.

@@ -58,11 +58,7 @@ def add_analysis_command(
     """Add a command that writes what an analysis finds, with the options of checkpoint, output and settings.
 
     Args:
-        commands: the command line's subparsers.
-        name: of the command.
         run: runs it; its docstring is the help, followed by what the columns of the table hold.
-        sentence: what it does, in the list of commands.
-        analysis: what it asks.
         required: whether it needs a checkpoint, whatever else it reads.
 
     Returns: its parser, which lacks the options of the texts.
@@ -89,7 +85,6 @@ def add_settings_options(parser: argparse.ArgumentParser, settings: Any) -> None
     An option that is not given is None, so that `settings_of` can take it from elsewhere.
 
     Args:
-        parser: parser of the command.
         settings: a dataclass with its usual values; its `Annotated` fields are numbers, ranges of two whole numbers,
             single characters (written together), values of a Literal, or switches. The option of a switch that is on
             says `no`, and its sentence what switching it off does. The sentence of one whose usual value is None says
@@ -241,13 +236,7 @@ def add_resume_option(parser: argparse.ArgumentParser) -> None:
 
 
 def add_texts_options(parser: argparse.ArgumentParser, description: str = TEXTS_HELP, *, required: bool = True) -> None:
-    """Add the options that choose the texts.
-
-    Args:
-        parser: parser of the command.
-        description: help of the option that names the file.
-        required: whether the command needs texts, whatever else it reads.
-    """
+    """Add the options that choose the texts. They are not required where the command may read something else."""
     parser.add_argument("--texts", required=required, type=Path, help=description)
     add_text_columns_option(parser)
     add_too_long_option(parser)

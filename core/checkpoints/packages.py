@@ -9,11 +9,8 @@ from attention_sieve.core.errors import AnalysisError
 
 
 def fetch_package(requirement: str, sha256: str, folder: Path, *options: str) -> None:
-    """Download the archive of a package, without installing it; pip itself verifies the published digest.
-
-    Args:
-        requirement: name and version of the package.
-        folder: for the archive; created if it is missing.
+    """Download the archive of a package, without installing it; pip itself verifies the published digest. The
+    requirement is its name and version; the folder is created if it is missing.
 
     Raises: AnalysisError with the reason that pip gives.
     """

@@ -30,14 +30,10 @@ def on_threads(n_threads: int) -> Iterator[None]:
 
 
 def each_on_one_thread(compute: Callable[[Piece], Done], parts: Sequence[Piece]) -> list[Done]:
-    """Compute parts in parallel, one thread per part, rather than one after the other with all threads.
+    """Compute parts in parallel, one thread per part, rather than one after the other with all threads. Each sees the
+    caller's context variables; a single part is computed by all threads.
 
-    For many short operations: threads that share such an operation mostly wait for each other.
-
-    Args:
-        compute: computes one part; it sees the caller's context variables.
-        parts: a single part is computed by all threads.
-    """
+    For many short operations: threads that share such an operation mostly wait for each other."""
     n_threads = torch.get_num_threads()
     if min(n_threads, len(parts)) == 1:
         return [compute(part) for part in parts]

@@ -64,11 +64,8 @@ def collect(
     *,
     batch_tokens: int | None = None,
 ) -> Iterator[list[tuple[int, Result]]]:
-    """Run texts through the model, yielding the results of each batch.
-
-    Args:
-        collector: creates the observer of a batch from its texts.
-        batch_tokens: tokens per batch, padding included; None for the default of the device.
+    """Run texts through the model, yielding the results of each batch. `collector` creates the observer of a batch from
+    its texts; a batch has at most so many tokens, padding included, or by default as many as suit the device.
 
     Yields: index of the text and its result; not in input order.
     """

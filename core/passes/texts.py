@@ -240,12 +240,8 @@ def _part_to_parse(text: Text, tokens: TokenizedText) -> Text:
 
 
 def window_at(checkpoint: Checkpoint, text: PassText, start: tuple[int, int] = (0, 0)) -> Window:
-    """The attention window of a text that starts at some query and key; the whole text if it is short enough.
-
-    Args:
-        checkpoint: its numbers of layers and heads limit the size of the window.
-        start: first query and first key; moved back if the window would extend beyond the end.
-    """
+    """The attention window of a text that starts at some query and key; the whole text if it is short enough. The
+    checkpoint's numbers of layers and heads limit its size; it begins earlier if it would extend beyond the end."""
     attention = checkpoint.attentions[text.kind]
     size = WINDOW_TOKENS
     while attention.n_layers * attention.n_heads * size * size > WINDOW_ENTRIES:

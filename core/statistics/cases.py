@@ -208,12 +208,8 @@ class Judgement:
 
 
 def judge(cases: HeadCases, alpha: float, groups: Bool[np.ndarray, "group case"] | None = None) -> Judgement:
-    """Evaluate all heads on the same cases, by group.
-
-    Args:
-        alpha: the intervals cover 1 - alpha.
-        groups: which cases belong to each group; None for a single group. The best heads are selected on all cases.
-    """
+    """Evaluate all heads on the same cases, by group. Intervals cover 1 - alpha. Without groups all cases are one; the
+    best heads are selected on all cases."""
     right, text, joined = cases.right, cases.text, cases.joined
     if groups is None:
         groups = np.ones((1, len(text)), bool)

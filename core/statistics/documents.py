@@ -109,15 +109,11 @@ def document_means(
 def share_interval(
     shares: DocumentMeans, alpha: float
 ) -> tuple[Float[np.ndarray, "*head"], Float[np.ndarray, "*head"]]:
-    """Intervals of shares by Student's t with one degree of freedom less than documents, cut off at 0 and 1.
+    """Intervals of shares by Student's t with one degree of freedom less than documents, cut off at 0 and 1. Intervals
+    cover 1 - alpha.
 
     Where all documents have the same share, such as 0 or 1, that interval would have no width; it is then Wilson's of
-    as many independent cases as there are documents. NaN with fewer than LEAST_DOCUMENTS.
-
-    Args:
-        shares: between 0 and 1.
-        alpha: intervals cover 1 - alpha.
-    """
+    as many independent cases as there are documents. NaN with fewer than LEAST_DOCUMENTS."""
     from scipy.special import stdtrit  # takes a quarter of a second
 
     if shares.n_documents < LEAST_DOCUMENTS:

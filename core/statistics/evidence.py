@@ -53,11 +53,8 @@ def log_evidence(
 def log_wealth(
     scores: Float[np.ndarray, "text *cell"], taus: Sequence[float | Float[np.ndarray, "..."]]
 ) -> Float[np.ndarray, "threshold stake *cell"]:
-    """Natural logarithm of the wealth with each of the STAKES after all texts; that of two corpora is their sum.
-
-    Args:
-        scores: as for `log_evidence`.
-        taus: thresholds, each as for `log_evidence`.
+    """Natural logarithm of the wealth with each of the STAKES after all texts; that of two corpora is their sum. Scores
+    and each of the taus are as for `log_evidence`.
 
     Raises: as `log_evidence`.
     """
@@ -77,11 +74,8 @@ def evidence_path(
 
 
 def lower_bound(scores: Float[np.ndarray, "text *cell"], alpha: float) -> Float[np.ndarray, "*cell"]:
-    """Lower confidence bound of the mean score, valid whenever one looks: the lowest tau that is not refuted.
-
-    Args:
-        scores: as for log_evidence.
-        alpha: the bound is ever above the mean with a probability of at most alpha.
+    """Lower confidence bound of the mean score, valid whenever one looks: the lowest tau that is not refuted. Scores
+    are as for `log_evidence`; the bound is ever above the mean with a probability of at most alpha.
 
     Returns: between 0 and the sample mean; 0 if no tau is refuted, as without texts.
     Raises: AnalysisError for a negative or infinite score, and for alpha outside 0 to 1.
@@ -103,14 +97,11 @@ def lower_bound(scores: Float[np.ndarray, "text *cell"], alpha: float) -> Float[
 
 
 def e_bh(log_e: Float[np.ndarray, "*cell"], alpha: float) -> Bool[np.ndarray, "*cell"]:
-    """Which claims of one family are refuted, so that of these at most a share of alpha is expected to be true.
+    """Which claims of one family are refuted, so that of these at most a share of alpha is expected to be true. `log_e`
+    is that of `log_evidence`, NaN where a cell is not part of the family.
 
     Valid for any dependence between heads, and at any look if each text updates all heads. Pass the current evidence,
     not the most so far: a refuted claim may come back.
-
-    Args:
-        log_e: log_evidence; NaN is not part of the family.
-        alpha: false discovery rate.
 
     Returns: True for the k cells with the most evidence, for the largest k of which each has E >= cells / (alpha k).
     Raises: AnalysisError for alpha outside 0 to 1.

@@ -49,12 +49,8 @@ def wilson(
     n_cases: Int[np.ndarray, "..."] | int,
     alpha: float,
 ) -> tuple[Float[np.ndarray, "*cell"], Float[np.ndarray, "*cell"]]:
-    """Wilson intervals of proportions, low and high; NaN without cases.
-
-    Args:
-        n_cases: number of cases, broadcastable to the shape of n_right.
-        alpha: intervals cover 1 - alpha.
-    """
+    """Wilson intervals of proportions, low and high; NaN without cases. `n_cases` is broadcastable to the shape of
+    `n_right`; intervals cover 1 - alpha."""
     from statsmodels.stats.proportion import proportion_confint  # takes half a second
 
     all_cases = np.broadcast_to(n_cases, n_right.shape)

@@ -50,12 +50,8 @@ def notes_of(
     parsed: Dependencies | None,
     wanted: Wanted,
 ) -> TokenNotes:
-    """The notes on the tokens of a text.
-
-    Args:
-        pairs: its relations in tokens.
-        parsed: its words by the parser, if something is asked for that a file does not give.
-    """
+    """The notes on the tokens of a text. The pairs are its relations in tokens, and its words by the parser are given
+    if something is asked for that a file does not have."""
     if text.given is not None:
         written = tuple("" if side == SPECIAL else token for token, side in zip(tokens.tokens, tokens.segments))
         words = written

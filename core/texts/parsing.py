@@ -139,10 +139,7 @@ def parsed(
     package: str, texts: Sequence[Text], left_out: frozenset[str], patterns: Sequence[str]
 ) -> Iterator[ParsedPiece]:
     """The pieces of every segment, parsed in batches of a few words, or of one piece, which limits the parser's memory.
-
-    Args:
-        left_out: those of OPTIONAL that do not run.
-        patterns: of spaCy's Matcher, whose matches are looked for.
+    Those of OPTIONAL that are left out do not run; matches of the patterns, of spaCy's Matcher, are looked for.
 
     Raises: AnalysisError if a part that has to run is not there.
     """

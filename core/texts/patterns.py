@@ -213,11 +213,8 @@ def _expression(expression: str, where: str) -> Any:
 
 
 def matched_words(pattern: str, documents: Sequence[Any]) -> list[list[bool]]:
-    """Which words of each document are part of a match.
-
-    Args:
-        pattern: from `checked`.
-        documents: parsed by spaCy, at least one.
+    """Which words of each document are part of a match. The pattern is from `checked`, and the documents, at least one,
+    are parsed by spaCy.
 
     Raises: AnalysisError for a regular expression that does not end.
     """

@@ -73,13 +73,10 @@ class ProbeObserver:
 def self_check(
     model: PreTrainedModel, name: str, vocabulary: int, two_stacks: bool, device: torch.device
 ) -> dict[Kind, AttentionLayers]:
-    """Switch a model to the registered attention function and verify it.
+    """Switch a model to the registered attention function and verify it. It is in evaluation mode, and knows as many
+    ids as its vocabulary has.
 
     Attention rows must sum to 1, the output must be unchanged, and gates must affect the output.
-
-    Args:
-        model: in evaluation mode.
-        vocabulary: number of ids known to the model.
 
     Returns: the layers of each kind of attention.
     Raises: CheckpointError with the measured errors.
