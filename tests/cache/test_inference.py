@@ -21,7 +21,6 @@ from attention_sieve.core.comparison.question import COMPARISON
 from attention_sieve.core.errors import (
     AnalysisError,
     CheckpointError,
-    EveryTextTooLong,
     NoTokens,
     PairNeeded,
     TextTooLong,
@@ -115,6 +114,11 @@ def test_a_long_text_is_looked_at_through_a_window_and_as_a_whole(inference, tmp
     np.testing.assert_allclose(other.attention[:, :, : overlap.shape[2], : overlap.shape[3]], overlap, atol=5e-4)
     np.testing.assert_array_equal(other.overview, first.overview)
     np.testing.assert_allclose(same.arrays["measures"], measured.arrays["measures"], rtol=1e-5)
+    n_tokens = len(other.text.queries.ids)
+    assert other.window.queries == (n_tokens - 256, n_tokens)
+    for beyond_the_end in (600, 650):
+        assert inference.look(engine, text, start=(beyond_the_end, 8))[0] is other
+    assert inference.n_passed == 2
     again = anew(inference)
     kept, _ = again.look(engine, text, start=(290, 8))
     assert again.n_passed == 0
@@ -134,18 +138,6 @@ def test_elsewhere_in_a_text_that_is_kept_whole_is_the_same_look(inference, engi
         kept, _ = again.look(engine, TEXTS[0], start=start)
         assert kept.window.queries == (0, len(kept.text.queries.ids))
     assert (inference.n_passed, again.n_passed, again.store.size()[0]) == (2, 0, rows)
-
-
-def test_windows_beyond_the_end_of_a_long_text_are_one(inference, tmp_path):
-    engine = Engine(find_checkpoint(str(save("llama", tmp_path / "llama", max_position_embeddings=700))), "cpu")
-    text = Text(("the cat sat on a mat " * 60,))
-    inference.look(engine, text)
-    last, _ = inference.look(engine, text, start=(600, 8))
-    n_tokens = len(last.text.queries.ids)
-    assert last.window.queries == (n_tokens - 256, n_tokens)
-    assert last.window.keys == (8, 264)
-    assert inference.look(engine, text, start=(650, 8))[0] is last
-    assert inference.n_passed == 2
 
 
 def test_looks_with_all_heads_on_and_with_some_off_stay_in_memory(engine, tmp_path):
@@ -184,13 +176,6 @@ def test_a_text_without_a_target_is_named_where_a_decoder_needs_one(inference, t
     assert inference.ask(engine, SCORES, texts, PassSettings("encoder")).positions == (0, 1)
 
 
-def test_the_number_format_is_part_of_the_question(inference, engine):
-    single = inference.ask(engine, SCORES, TEXTS[:1])
-    double = inference.ask(Engine(engine.files, dtype="float64"), SCORES, TEXTS[:1])
-    assert inference.n_passed == 2
-    assert (single.results[0].measures.dtype, double.results[0].measures.dtype) == (np.float32, np.float64)
-
-
 def test_what_switching_heads_off_changes_is_computed_once(inference, engine):
     settings = PassSettings(off=((0, 1), (2, 3)))
     change = inference.on_screen(engine, changed, TEXTS[0], settings)
@@ -223,25 +208,10 @@ def test_a_long_text_on_screen_is_never_cut_silently(inference, engine):
     assert inference.n_passed == 1
 
 
-def test_only_long_texts_give_a_sentence(inference, engine):
-    with pytest.raises(EveryTextTooLong, match="Every text is longer than this checkpoint takes") as error:
-        inference.ask(engine, SCORES, (LONG,))
-    assert error.value.texts == ((0, 722),)
-
-
 def test_a_bad_text_is_named_by_its_place_among_those_given(inference, engine):
     inference.ask(engine, SCORES, TEXTS[:1])
     with pytest.raises(NoTokens, match=r"^Text 4 has a segment without"):
         inference.ask(engine, SCORES, (TEXTS[0], TEXTS[1], TEXTS[1], Text(("\u200b",))))
-
-
-def test_progress_counts_kept_texts_too(inference, engine):
-    inference.ask(engine, SCORES, TEXTS[:2])
-    inference.run(engine, lambda checkpoint: None)  # comes after the worker has written what it gave
-    seen = []
-    inference.ask(engine, SCORES, TEXTS, report=lambda status: seen.append((status.done, status.total)))
-    assert seen[0] == (2, 3)
-    assert seen[-1] == (3, 3)
 
 
 def test_a_checkpoint_that_was_let_go_is_loaded_behind_again(tmp_path, engine):

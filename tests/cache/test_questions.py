@@ -73,8 +73,9 @@ def test_items_that_differ_only_in_what_no_answer_depends_on_are_computed_once(i
 
 def test_when_no_text_is_left_it_says_so(inference, engine):
     long = items(Text((" ".join(["the red cat"] * 20),)))
-    with pytest.raises(EveryTextTooLong):
+    with pytest.raises(EveryTextTooLong, match="Every text is longer than this checkpoint takes") as error:
         inference.ask(engine, first_key([]), long)
+    assert error.value.texts == ((0, 62),)
     inference.close()  # which waits for what is being written
     with pytest.raises(EveryTextTooLong):
         inference.kept(engine, first_key([]), long)

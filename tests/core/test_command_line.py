@@ -90,15 +90,12 @@ def test_scores_are_written_as_one_row_per_text_role_layer_and_head(texts_file, 
     assert tuple(table["role"].unique()) == ROLES
     _, expected = by_library(bundled, read_typed(TYPED))
     np.testing.assert_allclose(array(table), expected.scores, rtol=1e-6)
+    for name in ("uniform", "greatest"):
+        of_heads = np.broadcast_to(getattr(expected, name)[..., None], expected.scores.shape)
+        np.testing.assert_allclose(table[name].to_numpy().reshape(of_heads.shape), of_heads, rtol=1e-6)
+    n_tokens = [len(bundled.tokenizer(*text.segments)["input_ids"]) for text in read_typed(TYPED)]
+    assert table.groupby("text")["tokens"].unique().str[0].tolist() == n_tokens
     assert capsys.readouterr() == ("", "")
-
-
-def test_a_table_of_pairs_is_read_by_its_header(tmp_path, bundled):
-    file = tmp_path / "pairs.tsv"
-    file.write_text("index\tquestion\tsentence\n0\tWho sat?\tA cat sat.\n1\tWho ran?\tTwo dogs ran.\n")
-    table = scored(file, tmp_path)
-    texts = [Text(("Who sat?", "A cat sat.")), Text(("Who ran?", "Two dogs ran."))]
-    np.testing.assert_allclose(array(table), by_library(bundled, texts)[1].scores, rtol=1e-6)
 
 
 @pytest.mark.parametrize(("columns", "segments"), [("b", ("A cat sat.",)), ("b,a", ("A cat sat.", "Who sat?"))])
@@ -292,16 +289,6 @@ def test_roles_are_counted_beside_what_chance_gives(texts_file, tmp_path, bundle
     assert [line.split()[0] for line in said.splitlines()[2:]] == list(COARSE_ROLES)
 
 
-def test_scores_stand_beside_their_references_and_lengths(texts_file, tmp_path, bundled):
-    table = scored(texts_file, tmp_path)
-    _, of_library = by_library(bundled, read_typed(TYPED))
-    for name in ("uniform", "greatest"):
-        of_heads = np.broadcast_to(getattr(of_library, name)[..., None], of_library.scores.shape)
-        np.testing.assert_allclose(table[name].to_numpy().reshape(of_heads.shape), of_heads, rtol=1e-6)
-    n_tokens = [len(bundled.tokenizer(*text.segments)["input_ids"]) for text in read_typed(TYPED)]
-    assert table.groupby("text")["tokens"].unique().str[0].tolist() == n_tokens
-
-
 def write_scores(path, scores, names=ROLES):
     n_texts, _, n_layers, n_heads = scores.shape
     places = pd.MultiIndex.from_product(
@@ -379,12 +366,8 @@ def one_sentence(capsys):
     ("name", "content", "message"),
     [
         ("missing.txt", None, "cannot be read (No such file or directory). Check the path."),
-        ("empty.txt", b"", "The file is empty."),
-        ("blank.txt", b"\n\n", "The file is empty."),
-        ("table.csv", b"x,y\n1,2\n", "The first line names no column known to hold texts"),
+        ("", None, "cannot be read (Is a directory)"),
         ("latin.txt", b"caf\xe9", "Line 1 is not UTF-8"),
-        ("picture.png", b"\x89PNG", "has a format that cannot be read"),
-        ("broken.json", b"{", "this is not JSON"),
     ],
 )
 def test_texts_that_cannot_be_read_get_one_sentence(name, content, message, tmp_path, capsys):
@@ -392,11 +375,6 @@ def test_texts_that_cannot_be_read_get_one_sentence(name, content, message, tmp_
         (tmp_path / name).write_bytes(content)
     assert score(tmp_path / name, tmp_path / "s.parquet") == 2
     assert message in one_sentence(capsys)
-
-
-def test_a_folder_in_place_of_texts_gets_one_sentence(tmp_path, capsys):
-    assert score(tmp_path, tmp_path / "s.parquet") == 2
-    assert "cannot be read (Is a directory)" in one_sentence(capsys)
 
 
 def test_texts_of_too_many_bytes_are_refused_unread(tmp_path, texts_file, capsys):
@@ -436,12 +414,8 @@ def test_columns_that_are_not_there_get_one_sentence(tmp_path, capsys):
     [
         (["--tau", "nan"], "tau is nan. Choose a number above 0"),
         (["--tau", "-1"], "tau is -1.0."),
-        (["--tau", "inf"], "tau is inf."),
         (["--alpha", "0"], "alpha is 0.0. Choose a number between 0 and 1"),
-        (["--alpha", "nan"], "alpha is nan."),
-        (["--output", "/no/folder/r.csv"], "There is no folder /no/folder"),
         (["--output", "."], ". is a folder"),
-        (["--output", "/dev/full"], "/dev/full cannot be written"),
     ],
 )
 def test_a_bad_choice_for_roles_gets_one_sentence(more, message, tmp_path, capsys):
@@ -557,12 +531,7 @@ def test_a_bad_input_ends_the_program_with_two_and_one_line(tmp_path):
     assert "absent.txt cannot be read" in done.stderr
 
 
-def test_heads_that_cannot_be_switched_off_are_refused(texts_file, tmp_path, capsys):
-    assert score(texts_file, tmp_path / "scores.parquet", "--off", "9-1") == 2
-    assert (
-        "bundled has no head L9 H1: it has 6 layers x 12 heads, L0 H0 to L5 H11. Choose among"
-        in capsys.readouterr().err
-    )
+def test_what_names_no_heads_is_refused(texts_file, tmp_path, capsys):
     with pytest.raises(SystemExit):
         score(texts_file, tmp_path / "scores.parquet", "--off", "1")
     assert "does not name heads; write layer-head, such as 3-7,2-5" in capsys.readouterr().err
@@ -844,7 +813,6 @@ def test_files_that_cannot_be_compared_get_one_sentence(b, more, message, tmp_pa
         (["--tau", "nan"], "tau is nan. Choose a number above 0"),
         (["--alpha", "1"], "alpha is 1.0."),
         (["--output", "/no/folder/d.csv"], "There is no folder /no/folder"),
-        (["--output", "/dev/full"], "/dev/full cannot be written"),
     ],
 )
 def test_a_bad_choice_for_a_comparison_gets_one_sentence(more, message, two_files, tmp_path, capsys):

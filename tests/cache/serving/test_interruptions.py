@@ -77,37 +77,27 @@ def alone(tmp_path, engine, question, texts, settings=None):
     return results
 
 
+@pytest.mark.parametrize("work", [None, changed], ids=["look", "change of the output"])
 def test_a_typed_text_interrupts_a_sweep_and_neither_changes_the_other(
-    tmp_path, inference, engine, monkeypatch, threads
+    work, tmp_path, inference, engine, monkeypatch, threads
 ):
     has_come, is_answered = threading.Event(), threading.Event()
     pauses = Pauses(monkeypatch, SWEEP, has_come, is_answered)
     sweep = threads.submit(inference.ask, engine, SWEEP, CORPUS)
     assert pauses.begun.wait(SECONDS)
     off = PassSettings(off=((0, 1),))
-    look = threads.submit(inference.look, engine, TYPED, off, report=waiting(has_come))
-    look.result(SECONDS)
+    asked = (inference.on_screen, engine, work) if work else (inference.look, engine)
+    assert threads.submit(*asked, TYPED, off, report=waiting(has_come)).result(SECONDS) is not None
     assert not sweep.done()
     is_answered.set()
     swept = sweep.result(SECONDS).results
     monkeypatch.undo()
     for result, expected in zip(swept, alone(tmp_path, engine, SWEEP, CORPUS), strict=True):
         np.testing.assert_array_equal(result.without, expected.without)
+    if work:
+        return
     (measures,) = alone(tmp_path, engine, SCORES, [TYPED], off)
     np.testing.assert_array_equal(inference.kept(engine, SCORES, [TYPED], off).results[0].measures, measures.measures)
-
-
-def test_the_change_of_the_output_of_a_typed_text_interrupts_a_sweep(inference, engine, monkeypatch, threads):
-    has_come, is_answered = threading.Event(), threading.Event()
-    pauses = Pauses(monkeypatch, SWEEP, has_come, is_answered)
-    sweep = threads.submit(inference.ask, engine, SWEEP, CORPUS)
-    assert pauses.begun.wait(SECONDS)
-    off = PassSettings(off=((0, 1),))
-    change = threads.submit(inference.on_screen, engine, changed, TYPED, off, report=waiting(has_come))
-    assert change.result(SECONDS) is not None
-    assert not sweep.done()
-    is_answered.set()
-    assert sweep.result(SECONDS).positions == (0, 1, 2)
 
 
 def test_a_typed_text_interrupts_other_work_on_the_checkpoint(inference, engine, threads):

@@ -561,13 +561,6 @@ def test_a_row_that_is_no_result_of_its_key_is_a_miss(store, change, values):
     assert store.size()[0] == 1
 
 
-def test_a_file_that_is_not_a_database_is_set_aside(tmp_path, open_store):
-    (tmp_path / "results.sqlite").write_bytes(b"garbage" * 1000)
-    assert_set_aside_and_rebuilt(open_store(tmp_path), "file is not a database")
-    (kept,) = tmp_path.glob("results.set-aside-*.sqlite")
-    assert kept.read_bytes() == b"garbage" * 1000
-
-
 def test_an_empty_file_becomes_a_store(tmp_path, open_store):
     (tmp_path / "results.sqlite").touch()
     store = open_store(tmp_path)
@@ -599,25 +592,29 @@ def test_a_file_of_a_newer_version_is_left_as_it_is_and_the_analysis_goes_on_wit
     assert later.warning is None
 
 
-def test_a_file_of_an_older_format_is_set_aside(store, open_store):
-    version = FORMAT - 1
-    store.put("key", SCORES)
+OLDER = f"their file has format {FORMAT - 1}, and this version of the program writes format {FORMAT}"
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (lambda path: path.write_bytes(b"garbage" * 1000), "file is not a database"),
+        (lambda path: os.truncate(path, path.stat().st_size // 2), "malformed"),
+        (lambda path: edit(path, f"PRAGMA user_version = {FORMAT - 1}"), OLDER),
+        (lambda path: edit(path, "ALTER TABLE results ADD COLUMN note TEXT"), "other tables"),
+    ],
+    ids=["no database", "cut in half", "an older format", "other tables"],
+)
+def test_a_file_that_cannot_be_used_is_set_aside_as_it_is(store, open_store, damage, reason):
+    store.put_many({f"key {i}": of_bytes(5000) for i in range(100)})
     store.close()
-    edit(store.path, f"PRAGMA user_version = {version}")
+    damage(store.path)
     before = store.path.read_bytes()
     later = open_store(store.folder)
-    assert later.get("key") is None
-    assert_set_aside_and_rebuilt(
-        later, f"their file has format {version}, and this version of the program writes format {FORMAT}"
-    )
+    assert later.get("key 1") is None
+    assert_set_aside_and_rebuilt(later, reason)
     (kept,) = store.folder.glob("results.set-aside-*.sqlite")
     assert kept.read_bytes() == before
-
-
-def test_a_file_with_other_tables_is_set_aside(store, open_store):
-    store.close()
-    edit(store.path, "ALTER TABLE results ADD COLUMN note TEXT")
-    assert_set_aside_and_rebuilt(open_store(store.folder), "other tables")
 
 
 def test_files_set_aside_within_one_second_have_different_names(tmp_path, open_store):
@@ -642,15 +639,6 @@ def test_spoiled_pages_are_set_aside_where_they_are_met_and_a_put_is_kept_in_the
     if puts:
         store.put("key", SCORES)
     assert (store.get("key") is not None) == puts
-    assert_set_aside_and_rebuilt(store, "malformed")
-
-
-def test_a_file_cut_in_half_is_set_aside(store):
-    store.put_many({f"key {i}": of_bytes(5000) for i in range(100)})
-    store.close()
-    content = store.path.read_bytes()
-    store.path.write_bytes(content[: len(content) // 2])
-    assert store.get("key 1") is None
     assert_set_aside_and_rebuilt(store, "malformed")
 
 

@@ -100,11 +100,13 @@ def test_a_name_that_leads_nowhere_gets_its_sentence(name, message):
 
 
 @pytest.mark.parametrize(
-    ("family", "encoder", "decoder"), [("t5", (2, 3), (3, 3)), ("bart", (2, 3), (3, 4)), ("bert", (2, 3), (None, None))]
+    ("family", "decoder"),
+    [("t5", (3, 3)), ("bart", (3, 4)), *((one, (None, None)) for one in ("bert", "distilbert", "gpt2"))],
 )
-def test_layers_and_heads_of_both_stacks_are_read(folders, family, encoder, decoder):
+def test_what_is_found_names_model_and_sizes_without_loading_also_under_their_other_names(folders, family, decoder):
     found = find_checkpoint(str(folders(family)))
-    assert ((found.n_layers, found.n_heads), found.decoder) == (encoder, decoder)
+    assert (found.name, found.revision, found.model_type) == (str(folders(family)), "", family)
+    assert ((found.n_layers, found.n_heads), found.decoder) == ((2, 3), decoder)
 
 
 def test_a_file_is_no_checkpoint(folder):
@@ -125,18 +127,6 @@ def test_a_bare_name_of_a_checkpoint_folder_is_that_folder(folder, monkeypatch):
     monkeypatch.chdir(folder.parent)
     assert find_checkpoint("bert").folder == folder
     assert find_checkpoint(" ./bert ").folder == folder
-
-
-def test_what_is_found_names_model_and_size_without_loading(folder):
-    found = find_checkpoint(str(folder))
-    assert (found.name, found.revision, found.model_type) == (str(folder), "", "bert")
-    assert (found.n_layers, found.n_heads) == (2, 3)
-
-
-@pytest.mark.parametrize("family", ["distilbert", "gpt2"])
-def test_layers_and_heads_are_known_under_their_other_names(family, folders):
-    found = find_checkpoint(str(folders(family)))
-    assert (found.n_layers, found.n_heads) == (2, 3)
 
 
 @pytest.mark.parametrize("family", [*ALL_CAUSAL, "bert", "t5", "falcon"])

@@ -72,12 +72,6 @@ def test_texts_are_parsed_in_order():
     assert [sum(r.segment for r in found) > 0 for found in together] == [False, True] * 3 + [False]
 
 
-def test_nothing_is_parsed_before_it_is_asked_for():
-    found = parse([Text(("She ran.",), parser="no_such_parser")])
-    with pytest.raises(AnalysisError, match="no_such_parser"):
-        next(found)
-
-
 # Whole trees
 
 

@@ -142,9 +142,6 @@ def test_a_text_too_long_is_refused_with_its_place_and_numbers():
     with pytest.raises(TextTooLong, match=r"^Text 3 has 1,203 tokens and this checkpoint takes 1,000\.") as error:
         tokens_of("bert", "cat " * 600, "dog " * 600, max_tokens=1000, position=2)
     assert (error.value.position, error.value.n_tokens, error.value.limit) == (2, 1203, 1000)
-
-
-def test_a_text_that_just_fits_is_whole():
     assert tokens_of("bert", "cat " * 18, max_tokens=20).n_cut == 0
     with pytest.raises(TextTooLong):
         tokens_of("bert", "cat " * 19, max_tokens=20)
