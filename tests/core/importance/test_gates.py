@@ -166,13 +166,6 @@ def test_weights_are_trained_where_asked_for_and_a_run_that_was_stopped_and_resu
     np.testing.assert_array_equal(whole.log_alpha, resumed.log_alpha)
 
 
-def test_a_run_resumes_with_its_own_penalty_only(classifier, tmp_path):
-    run = tmp_path / "run"
-    train(classifier, run, settings_of(), on_step=lambda step, of: ask_to_stop(run) if step == 1 else None)
-    with pytest.raises(AnalysisError, match=r"began with penalty 0\.1 and cannot continue with 0\.3"):
-        train(classifier, run, settings_of(penalty=0.3), resume=True)
-
-
 def test_the_finished_checkpoint_has_the_gates_in_its_weights(classifier, finished):
     gates = torch.from_numpy(trained_gates(saved_checkpoints(finished)[-1]).gate)
     both = (find_checkpoint(str(folder)) for folder in (classifier, finished))

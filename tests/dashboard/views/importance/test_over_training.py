@@ -3,12 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-from reading import command_of, said
+from reading import charts, command_of, said
 
 from attention_sieve.__main__ import main
 from attention_sieve.core.finetuning.journal import Journal
 from attention_sieve.core.importance.analysis import KINDS
-from attention_sieve.core.importance.pruning.over_steps import step_curves_table
 from attention_sieve.core.texts.text import read_typed
 from attention_sieve.dashboard import controls
 from attention_sieve.dashboard.files.commands import lines_of
@@ -55,25 +54,6 @@ def opened(app, run):
     return of
 
 
-@pytest.fixture
-def figures(monkeypatch):
-    """What was drawn: the curves, and by which figure."""
-    found = []
-
-    def remember(name):
-        draw = getattr(over_training, name)
-
-        def remembered(curves, *more):
-            found.append((curves, name))
-            return draw(curves, *more)
-
-        monkeypatch.setattr(over_training, name, remembered)
-
-    remember("score_over_steps")
-    remember("relative_score")
-    return found
-
-
 def begin(at):
     return at.button(key="begin curves over training").click().run()
 
@@ -84,12 +64,10 @@ def shown(at):
     return said.replace("\\", "").replace(WORD_JOINER, "")
 
 
-def test_curves_of_every_step_are_drawn_once_asked_for_and_are_those_of_the_command(
-    opened, figures, tmp_path, monkeypatch
-):
+def test_curves_of_every_step_are_drawn_once_asked_for_and_are_those_of_the_command(opened, tmp_path, monkeypatch):
     at = opened()
     assert not at.exception
-    assert figures == []
+    assert charts(at) == []
     assert "The curves of 3 steps take about" in shown(at)
     before = controls.inference().n_passed
     begin(at)
@@ -100,23 +78,20 @@ def test_curves_of_every_step_are_drawn_once_asked_for_and_are_those_of_the_comm
     (tmp_path / "texts.jsonl").write_bytes(lines_of(read_typed(TEXTS)))
     (words,) = command_of(at, "score over training")
     assert main(words) == 0
-    every, by_page = pd.read_parquet("prune.parquet"), step_curves_table(figures[-1][0], 6)
-    by_command = every[every["order"] == over_training.START]
-    assert by_page["step"].unique().tolist() == [0, 1, 2]
-    assert by_page["removed"].tolist() == by_command["removed"].tolist()
-    for name in ("score", "delta", "low", "high"):
-        np.testing.assert_allclose(by_page[name], by_command[name], atol=1e-5)
-    assert {name for _, name in figures} == {"score_over_steps"}, "the text vector does not change with all heads on"
-    assert wording.NO_SHARES in shown(at)
+    passed = controls.inference().n_passed
+    again = opened(**{"interval at": "1 of 6 (17%)", "allowed loss": "5%"})
+    assert "can go in the order of gradient per token" in shown(again)
+    assert controls.inference().n_passed == passed, "another visitor finds every curve in the store"
+    written, drawn = pd.read_parquet("prune.parquet"), next(each for each in charts(again) if "at" in each)
+    by_command, by_page = written[written["order"] == over_training.START], drawn[drawn["kind"] == "point"]
+    for column, name in (("at", "step"), ("removed", "removed"), ("value", "score")):
+        np.testing.assert_allclose(by_page[column], by_command[name], atol=1e-5)
+    assert wording.NO_SHARES in shown(at), "the text vector does not change with all heads on"
     frame = next(each.value for each in at.dataframe if "step" in each.value)
     assert frame["step"].tolist() == [0, 1, 2]
     first, *_, last = frame["heads that can go"]
     assert f"**{first} of 6 heads**" in shown(at)
     assert f"**{last} of 6 heads**" in shown(at)
-    passed = controls.inference().n_passed
-    again = opened(**{"interval at": "1 of 6 (17%)", "allowed loss": "5%"})
-    assert "can go in the order of gradient per token" in shown(again)
-    assert controls.inference().n_passed == passed, "another visitor finds every curve in the store"
 
 
 def test_after_a_stop_and_a_restart_the_work_goes_on_and_computes_nothing_twice(opened, stopped):
