@@ -69,12 +69,7 @@ class ClaimSettings:
 def claim_texts(
     settings: ClaimSettings, given: Sequence[Text] | None, tokenizer: Any, longest: int | None = None
 ) -> tuple[ClaimText, ...]:
-    """The texts on which a claim is tested: those that are given, or the probe texts of its role with their control.
-
-    Args:
-        given: None for probe texts.
-        tokenizer: of whose tokens probe texts are made.
-        longest: tokens of the longest text that the checkpoint reads; None for what the tokenizer says.
+    """Texts that are given, or else probe texts of the role, no longer than `longest` tokens, with their control.
 
     Raises: AnalysisError for a role without probe texts of its own.
     """

@@ -147,7 +147,6 @@ def score_batch(
 
     Args:
         texts: prepared for the kind of attention in the settings.
-        settings: which attention, and which heads are off.
         windows: for texts to draw, by index in the batch, the part of their attention to return.
         observers: the observers of the pass, given that of the scores: with further ones beside it, or with one that
             changes the tiles before it passes them on.

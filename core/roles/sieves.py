@@ -295,8 +295,6 @@ def row_references(
     Args:
         row_weights: weight of each query's columns in each measure. A measure is the sum over queries of a weight
             times the attention to a set of keys, so that its greatest value takes the largest weight of each query.
-        visible: number of keys that each query can attend to.
-        weighted: indices of the measures that are weighted, too.
 
     Returns: score of uniform attention, and greatest score that any attention can have; NaN where not applicable.
     """

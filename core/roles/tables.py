@@ -211,12 +211,7 @@ def _cut(table: ScoreTable, texts: Sequence[int], roles: tuple[str, ...]) -> Sco
 
 
 def head_table(tests: HeadTests, fields: Sequence[str] = TEST_FIELDS) -> pd.DataFrame:
-    """Table of tests with one row per role, layer and head.
-
-    Args:
-        fields: names of its arrays, which become columns. Where evidence decides, EVIDENCE_FIELDS take their place, and
-            evidence is the number in "34 : 1".
-    """
+    """A row per role, layer and head; of evidence EVIDENCE_FIELDS, and the number in "34 : 1" for the evidence."""
     if tests.evidence is None:
         return by_head(tests.roles, {name: getattr(tests, name) for name in fields})
     columns = {name: getattr(tests, name) for name in EVIDENCE_FIELDS}
@@ -224,12 +219,7 @@ def head_table(tests: HeadTests, fields: Sequence[str] = TEST_FIELDS) -> pd.Data
 
 
 def counts_table(counts: Sequence[RoleCounts], positional: Mapping[str, int] | None = None) -> pd.DataFrame:
-    """Table of how many heads hold a role, with one row per control, seed and role.
-
-    Args:
-        counts: the checkpoint's own, and those of controls.
-        positional: by role, how many of the checkpoint's own heads do not beat pairs at the same distance.
-    """
+    """Heads with a role, a row per control, seed and role; `positional` ones do not beat pairs at their distance."""
     rows = [
         (count.control, count.seed, role_title(role), int(n_held), count.n_heads)
         for count in counts

@@ -86,9 +86,6 @@ def template(chart: "alt.LayerChart", *, title: str, reading: Sequence[str] = ()
     """The specification of a chart without its data, as wide as its container.
 
     Creating a specification is much slower than drawing it, so callers cache the result.
-
-    Args:
-        height: of the marks, in pixels, without title, axis and legend.
     """
     # Altair gives each chart without data an empty table, unless the outer chart names one.
     styled = chart.properties(
