@@ -40,10 +40,6 @@ def test_no_more_rows_than_asked_for(candidates, most):
     assert len(balanced_rows(candidates, most, Random(0))) <= most
 
 
-def test_one_class_alone_gives_no_rows():
-    assert balanced_rows([Candidate((str(row),), "x", str(row)) for row in range(60)], 100, Random(0)) == ()
-
-
 def test_single_units_are_divided_in_the_shares_in_each_cell():
     units = {f"{label}{row}": {(label, ""): 1} for label in "xy" for row in range(60)}
     part_of = split_units(units, Random(0))
@@ -61,9 +57,10 @@ def test_units_of_different_sizes_fill_the_parts_evenly():
     assert all(abs(counts[part] - share / 6 * total) <= 5 for part, share in zip(PARTS, SHARES))
 
 
-def test_a_part_that_a_task_decided_is_kept():
+def test_a_part_that_a_task_decided_is_kept_and_one_class_alone_gives_no_rows():
     rows = balanced_rows([Candidate((label,), label, "one", part="test") for label in "xy"], 100, Random(0))
     assert [row.part for row in rows] == ["test", "test"]
+    assert balanced_rows([Candidate(("a",), "x", "one"), Candidate(("b",), "x", "two")], 100, Random(0)) == ()
 
 
 def test_no_unit_has_more_than_its_share_of_a_class():

@@ -67,9 +67,6 @@ def test_the_parser_gives_each_sentence_of_a_text():
     assert second.words == ("Two", "dogs", "ran", "!")
     assert second.heads[second.root] == ROOT
     assert {first.document, second.document} == {"story"}
-
-
-def test_the_sentences_of_a_text_without_a_document_stay_together():
     found = parsed_sentences([Text(("He sat. She ran.",)), Text(("It works.", "They know."))])
     assert [sentence.document for sentence in found] == ["text 1", "text 1", "text 2", "text 2"]
 

@@ -26,13 +26,10 @@ def chain(depth, n_words, name):
     return tree(" ".join([*heads, *["w/NN/1/dep"] * (n_words - depth - 2), f"{name}/NN/1/dep"]), name)
 
 
-def test_lengths_fall_into_six_bins():
+def test_lengths_fall_into_six_bins_of_which_none_may_be_empty():
     found = length([flat(" ".join(["w"] * n_words)) for n_words in range(5, 29)], Random(0))
     assert Counter(one.label for one in found) == {"0": 4, "1": 4, "2": 4, "3": 4, "4": 5, "5": 3}
     assert [(len(one.words), one.label) for one in found][3:5] == [(8, "0"), (9, "1")]
-
-
-def test_without_one_of_the_bins_there_is_no_task_of_lengths():
     assert length([flat(" ".join(["w"] * n_words)) for n_words in range(5, 26)], Random(0)) == []
 
 
@@ -102,12 +99,9 @@ def test_words_that_leave_others_too_few_sentences_are_passed_over():
     assert {one.label for one in word_content(sentences, Random(0))} == {"alpha", "gamma"}
 
 
-def test_short_words_and_rare_words_are_no_classes():
+def test_short_words_and_words_alone_once_in_too_few_sentences_are_no_classes():
     sentences = [sentence_with("red 2021 rare" if row else "red", row) for row in range(SENTENCES_OF_A_WORD)]
     assert word_content(sentences, Random(0)) == []
-
-
-def test_a_sentence_with_a_word_twice_does_not_make_it_frequent_enough():
     often = ["alpha"] * SENTENCES_OF_A_WORD + ["gamma"] * (SENTENCES_OF_A_WORD - 1) + ["gamma gamma"]
     sentences = [sentence_with(words, row) for row, words in enumerate(often)]
     assert {one.label for one in word_content(sentences, Random(0))} == {"alpha"}

@@ -83,13 +83,10 @@ def test_what_is_written_is_read_again(rows):
     assert read_senteval("x", write_senteval(task).encode(), is_regression=False) == task
 
 
-def test_pairs_have_no_place_in_the_format():
+def test_pairs_have_no_place_in_the_format_which_is_known_by_its_first_line():
     task = Task("same", (TaskExample(Text(("a", "b")), "x", "test"),))
     with pytest.raises(AnalysisError, match="same is about pairs"):
         write_senteval(task)
-
-
-def test_the_format_is_known_by_its_first_line():
     assert is_senteval(REAL.encode())
     assert is_senteval(b"\xef\xbb\xbfva\tx\ta")
     assert not is_senteval(b"text\tlabel\tpart\n")
