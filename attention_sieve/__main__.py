@@ -122,7 +122,6 @@ def _parser(*, has_commands: bool = True) -> argparse.ArgumentParser:
 
 
 def _port(written: str) -> int:
-    """Type of the option that chooses the port."""
     if not written.isdecimal() or not 0 < int(written) < 1 << 16:
         raise argparse.ArgumentTypeError(f"{quoted(written)} is not a port; write a number from 1 to 65535")
     return int(written)

@@ -39,10 +39,12 @@ COMMANDS = {
     "importance": (["importance", "--no-ablation"], {"no_ablation": True}),
     "sinks": (["sinks", "--tokens", "6"], {"tokens": 6}),
     "copying": (["copying", "--rise", "0.01"], {"rise": 0.01}),
+    "gradients": (["surface"], {}),
+    "single_heads": (["ablate"], {}),
 }
-"""The command of each analysis that has one of its own, and the same settings as keywords."""
-SECOND_FILES = {"gradients": ("surface", "--gradients"), "single_heads": ("ablate", "--keep-one")}
-"""Of the others: a command, and its option of a second file."""
+"""The command of each analysis, and the same settings as keywords."""
+SECOND_FILES = {"gradients": "--gradients", "single_heads": "--keep-one"}
+"""The option of an analysis that is written to a second file of its command."""
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +60,7 @@ def in_memory(guessing):
 
 def test_there_is_a_call_for_each_analysis_and_for_scores_and_their_names_are_those_of_the_package():
     names = [*(analysis.name for analysis in ANALYSES), "scores"]
-    assert sorted(calls.CALLS) == sorted(names) == sorted(sieve._CALLS) == sorted([*COMMANDS, *SECOND_FILES])
+    assert sorted(calls.CALLS) == sorted(names) == sorted(sieve._CALLS) == sorted(COMMANDS)
     assert set(names) < set(dir(sieve))
     with pytest.raises(AttributeError, match="no attribute 'rolls'"):
         _ = sieve.rolls
@@ -73,6 +75,8 @@ def test_a_call_is_its_command(name, guessing, writing, tmp_path, monkeypatch):
     texts.write_text(json.dumps(given) if name == "coreference" else "\n".join(given), "utf-8")
     command, settings = COMMANDS[name]
     options = ["--checkpoint", str(folder), "--device", "cpu", "--texts", str(texts), "--output", str(output)]
+    if name in SECOND_FILES:
+        options[-1:] = [str(tmp_path / "first.csv"), SECOND_FILES[name], str(output)]
     assert main([*command, *options]) == 0
     written, found = pd.read_parquet(output), getattr(sieve, name)(sieve.load(folder, device="cpu"), given, **settings)
     pd.testing.assert_frame_equal(found.table, written, check_dtype=False, rtol=1e-6, atol=1e-6)
@@ -106,17 +110,6 @@ def test_the_call_of_a_comparison_is_its_command_over_the_scores_of_both(guessin
         sieve.compare("bundled", guessing, TEXTS)
 
 
-@pytest.mark.parametrize("name", SECOND_FILES)
-def test_a_call_is_the_second_file_of_a_command(name, guessing, checkpoint, tmp_path):
-    command, option = SECOND_FILES[name]
-    texts, output = tmp_path / "texts.txt", tmp_path / "second.parquet"
-    texts.write_text("\n".join(TEXTS), "utf-8")
-    options = ["--checkpoint", str(guessing), "--device", "cpu", "--texts", str(texts), option, str(output)]
-    assert main([command, *options, "--output", str(tmp_path / "table.csv")]) == 0
-    found, written = getattr(sieve, name)(checkpoint, TEXTS), pd.read_parquet(output)
-    pd.testing.assert_frame_equal(found.table, written, check_dtype=False, rtol=1e-6, atol=1e-6)
-
-
 OF_ENCODERS = sorted(set(calls.CALLS) - OF_DECODERS)
 
 
@@ -127,7 +120,7 @@ def test_a_model_in_memory_gives_what_its_folder_gives_and_nothing_is_written(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path / "store"))
     model, tokenizer = in_memory
-    given, (_, settings) = (MENTIONS if name == "coreference" else TEXTS), COMMANDS.get(name, ((), {}))
+    given, (_, settings) = (MENTIONS if name == "coreference" else TEXTS), COMMANDS[name]
     call = getattr(sieve, name)
     was_training = model.train().training
     found, expected = call(model, given, tokenizer=tokenizer, **settings), call(checkpoint, given, **settings)

@@ -5,7 +5,7 @@ import io
 import json
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from inspect import Parameter, Signature
 from pathlib import PurePath
 from typing import Any, Final
@@ -52,7 +52,7 @@ class _Call:
     """What the call does."""
     example: tuple[str, str]
     """Texts and keywords of the example, as they are written in a program."""
-    further: Mapping[str, Any]
+    further: Mapping[str, Any] = field(default_factory=dict)
     """Keywords beside those of the settings, with what they are if they are not given."""
     settings: Callable[[Namespace], Any] | None = None
     """As the command makes them, of options that also hold the files of the checkpoint; None for the analysis's own."""
@@ -60,6 +60,10 @@ class _Call:
     """That of the example."""
     before: tuple[str, ...] = ()
     """Lines of the example before the call."""
+
+
+def _of_roles(options: Namespace) -> Any:
+    return role_settings(options, options.files)
 
 
 TEXTS: Final = '["The old dog chased a cat.", "She closed the shop because it was late."]'
@@ -75,37 +79,33 @@ CALLS: Final = {
         sentence="Test which heads have which roles over texts; a row per role, layer and head.",
         example=(TEXTS, "tau=2"),
         further=OF_ROLES,
-        settings=lambda options: role_settings(options, options.files),
+        settings=_of_roles,
     ),
     "scores": _Call(
         sentence="Compute the sieve bias score of every head for every role; a row per text, role, layer and head.",
         example=(TEXTS, 'roles=("local", "delimiter")'),
         further=OF_ROLES,
-        settings=lambda options: role_settings(options, options.files),
+        settings=_of_roles,
     ),
     "sinks": _Call(
         sentence="Measure attention sinks as they are published: the share of heads that look at the first token.",
         example=(TEXTS, 'tokens=8, tokenizer=sieve.load("bundled").tokenizer'),
-        further={},
         model="model",
         before=A_DECODER,
     ),
     "copying": _Call(
         sentence="Test whether heads of a decoder look at what is copied, write it, and matter; a row per head.",
         example=(REPEATS, 'no_ablation=True, tokenizer=sieve.load("bundled").tokenizer'),
-        further={},
         model="model",
         before=A_DECODER,
     ),
     "surface": _Call(
         sentence="Measure where each head looks, without a syntactic analysis; a row per statistic, layer and head.",
         example=(TEXTS, "alpha=0.1"),
-        further={},
     ),
     "gradients": _Call(
         sentence="Measure how much the loss of a masked language model depends on attention, by kind of key and layer.",
         example=(TEXTS, 'tokenizer=sieve.load("bundled").tokenizer'),
-        further={},
         model="model",
         before=(
             "from transformers import BertConfig, BertForMaskedLM",
@@ -132,7 +132,6 @@ CALLS: Final = {
     "similarity": _Call(
         sentence="Measure how differently each pair of heads attends; a row per pair of heads.",
         example=(TEXTS, "rows=16"),
-        further={},
     ),
     "ablation": _Call(
         sentence="Ablate each head in turn and measure how a metric of the model changes; a row per head.",
@@ -249,7 +248,6 @@ def _found(name: str, checkpoint: Checkpoint, texts: Any, given: Mapping[str, An
     result = find_in(analysis, reading, settings, watched)
     table = analysis.table(result)
     facts = finding_facts(analysis, reading, result, settings, facts_of_texts(read))
-    table.attrs = dict(facts)
     return Finding(analysis=name, table=table, columns=analysis.columns, facts=facts, result=result)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -87,15 +88,14 @@ def attention(
     (12, 9, 9)
     """
     from attention_sieve.core.passes.batches import collect
-    from attention_sieve.core.passes.collectors import PreciseMapCollector
+    from attention_sieve.core.passes.collectors import MapCollector
 
     with opened(model, tokenizer, {}) as checkpoint:
         of_pass = of_pass_of(checkpoint, {"attention": attention, "off": off})
         prepared = prepare(checkpoint, text_given(text, "The text"), of_pass)
         bytes_of(checkpoint, [prepared])  # raises where they are too large
-        ((_, weights),) = (
-            found for batch in collect(checkpoint, [prepared], of_pass, PreciseMapCollector) for found in batch
-        )
+        precise = partial(MapCollector, precision=np.float32)
+        ((_, weights),) = (found for batch in collect(checkpoint, [prepared], of_pass, precise) for found in batch)
     return Attention(
         kind=of_pass.kind,
         query_tokens=list(prepared.queries.tokens),

@@ -68,15 +68,12 @@ def claim(model: Any, claimed: str | Mapping[str, Any], texts: Any = None, **giv
                 with opened(other, None, given) as on:
                     places.append(place_of(place, of_texts, partial(_tested, on, own, settings, given)))
     found = TestedClaim(first=finding, places=tuple(places))
-    table = found.table
-    table.attrs = dict(facts)
-    return Finding(analysis="claim", table=table, columns=PLACE_COLUMNS, facts=facts, result=found)
+    return Finding(analysis="claim", table=found.table, columns=PLACE_COLUMNS, facts=facts, result=found)
 
 
 def _tested(
     checkpoint: Checkpoint, texts: Sequence[Text] | None, settings: ClaimSettings, given: Mapping[str, Any]
 ) -> ClaimFinding:
-    """What becomes of a claim in one place."""
     of_pass, too_long = of_pass_of(checkpoint, given), too_long_in(given)
     checkpoint.files.check_heads(of_pass.kind, settings.claim.heads)
 

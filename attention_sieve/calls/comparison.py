@@ -56,6 +56,5 @@ def compare(model: Any, other: Any, texts: Any, *, tokenizer: Any = None, **sett
             finding_facts(ROLE_ANALYSIS, reading, side, role_settings, facts_of_texts(read))
             for reading, side in zip(readings, found.sides, strict=True)
         )
-    table, facts = found.table, facts_of_both(a, b)
-    table.attrs = dict(facts)
-    return Finding(analysis="compare", table=table, columns=COMPARISON_COLUMNS, facts=facts, result=found)
+    facts = facts_of_both(a, b)
+    return Finding(analysis="compare", table=found.table, columns=COMPARISON_COLUMNS, facts=facts, result=found)

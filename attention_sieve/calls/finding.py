@@ -26,6 +26,9 @@ class Finding:
     result: Any
     """What the table was made of: the arrays that the analysis found."""
 
+    def __post_init__(self) -> None:
+        self.table.attrs = dict(self.facts)
+
     @property
     def title(self) -> str:
         """What was found, of what, in one line."""
