@@ -8,8 +8,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("core", "cache", "dashboard")
-SCRIPTS = {"dashboard/app.py"}
-"""Draw or write something when they are imported, which takes a browser's session."""
+SCRIPTS = {"dashboard/app.py", "dashboard/components/venn/make_regions.py"}
+"""Draw or write something when they are imported, which takes a browser's session or shapely."""
 SLOW = {"torch", "transformers", "spacy", "altair", "statsmodels", "sklearn", "scipy.stats", "vl_convert"}
 """Each takes between 0.3 and 6 seconds to import; they are imported where they are used. Streamlit itself
 imports plotly."""

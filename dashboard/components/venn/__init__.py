@@ -12,7 +12,7 @@ from attention_sieve.dashboard.components.source import Source, joined
 from attention_sieve.dashboard.figures.roles.combinations import Overlaps, code, exact_name, heads_phrase
 
 _GEOMETRY: Final[dict[str, Any]] = json.loads(joined("venn/regions.json"))
-"""By number of roles: outlines of two or three circles or four ellipses, and of their regions, as shapely cut them."""
+"""By number of roles: outlines of two or three circles or four ellipses, and of their regions."""
 SOURCE: Final = Source(
     name="role_venn",
     html=joined("venn/venn.html"),
