@@ -325,3 +325,10 @@ def test_a_level_must_be_between_zero_and_one(alpha):
     for of in (lower_bound, e_bh):
         with pytest.raises(AnalysisError, match="between 0 and 1"):
             of(np.ones((2, 3)), alpha)
+
+
+def test_nothing_changes_the_scores_it_reads():
+    scores = np.random.default_rng(7).gamma(2, 2, (4, 2, 3))
+    scores[1, 0] = NAN
+    scores.flags.writeable = False
+    log_evidence(scores, TAU), evidence_path(scores, TAU), lower_bound(scores, 0.1)

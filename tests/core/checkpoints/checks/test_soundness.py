@@ -68,6 +68,13 @@ def test_weights_too_large_for_float16_are_told_from_broken_ones():
         check_weights("small", model)
 
 
+def test_checking_changes_no_weight():
+    model = model_of("bert")
+    before = {name: values.clone() for name, values in model.state_dict().items()}
+    check_weights("small", model)
+    assert all(torch.equal(values, before[name]) for name, values in model.state_dict().items())
+
+
 # Memory
 
 
