@@ -162,11 +162,17 @@ def test_every_picture_that_is_taken_is_shown():
     assert {path.name for path in (ROOT / "dashboard" / "pictures").iterdir()} - shown == set()
 
 
+def is_option(option):
+    """Whether a command names it, or it is made from the field of some settings."""
+    field = option.removeprefix("--").removeprefix("no-").replace("-", "_")
+    return f'"{option}"' in SOURCES or f" {field}: Annotated[" in SOURCES or option == "--help"
+
+
 @pytest.mark.parametrize("document", READMES, ids=name_of)
 def test_every_file_folder_option_and_name_in_backticks_is_there(document):
     spans = INLINE.findall(FENCED.sub("", read(document)))
     options = [option for span in spans for option in re.findall(r"(?<!\S)--[a-z-]+", span)]
-    assert [option for option in options if f'"{option}"' not in SOURCES and option != "--help"] == []
+    assert [option for option in options if not is_option(option)] == []
     names = [span for span in spans if " " not in span]
     paths = [
         name for name in names if re.fullmatch(r"[\w./-]+\.(py|md|css|js|conf|bib|toml|lock)|[\w.-]+/[\w./-]*", name)

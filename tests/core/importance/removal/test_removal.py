@@ -18,7 +18,6 @@ from attention_sieve.core.checkpoints.removed_heads import REMOVED_HEADS
 from attention_sieve.core.errors import AnalysisError, CheckpointError, GrowsLarger
 from attention_sieve.core.importance.removal.remove import remove
 from attention_sieve.core.passes.texts import prepare
-from attention_sieve.core.roles.scores import score_batch
 from attention_sieve.core.texts.text import Text
 
 FAMILIES = ("bert", "distilbert", "t5", "bart", "gpt2", "llama")
@@ -41,7 +40,7 @@ def empty_layer(n_heads):
 
 def scores(checkpoint, kind, off=()):
     settings = PassSettings(kind, off)
-    return score_batch(checkpoint, [prepare(checkpoint, text, settings) for text in TEXTS], settings).measures
+    return measures_of(checkpoint, [prepare(checkpoint, text, settings) for text in TEXTS], settings)
 
 
 def described(folder, tmp_path, **content):
