@@ -56,6 +56,7 @@ from attention_sieve.core.json_values import typed_json
 from attention_sieve.core.passes.question import answer
 from attention_sieve.core.passes.texts import PassText, check_settings, prepare, trees
 from attention_sieve.core.statistics.series import SCORE_BINS, Series, Values
+from attention_sieve.core.texts.relations import Dependencies
 from attention_sieve.core.texts.text import Text
 
 AnyAnalysis = Analysis[Any, Any, Any, Any, Any]
@@ -206,9 +207,7 @@ def _numbers(
     question = analysis.question(settings)
     question.check(reading.of_pass.kind)
     tokens, read = list(reading.prepared.values()), [reading.inputs[row] for row in reading.prepared]
-    # Parsed once the first is read; of a text that is cut, the rest is not parsed.
-    parsed = (each for each in trees(tokens, read) if each is not None)
-    items, rows = analysis.items(read, parsed, settings), np.array(list(reading.prepared))
+    items, rows = analysis.items(read, _trees(tokens, read), settings), np.array(list(reading.prepared))
     values: dict[str, np.ndarray] = {}
     for batch in answer(reading.checkpoint, question, items, dict(enumerate(tokens)), reading.of_pass):
         places, results = zip(*batch, strict=True)
@@ -217,6 +216,12 @@ def _numbers(
                 values[name] = np.full((len(reading.inputs), *numbers.shape[1:]), np.nan, numbers.dtype)
             values[name][rows[list(places)]] = numbers
     return values
+
+
+def _trees(tokens: Sequence[PassText], texts: Sequence[Text]) -> Iterator[tuple[Text, Dependencies]]:
+    """Parsed once the first is read, and so not for analyses that read none; of a text that is cut, the rest is not
+    parsed."""
+    yield from (parsed for parsed in trees(tokens, texts) if parsed is not None)
 
 
 def _write(folder: Path, manifest: Manifest, shard: Shard, shard_scores: ShardScores) -> ShardRecord:

@@ -59,9 +59,9 @@ def contents(folder):
     return {path.name: path.read_bytes() for path in (folder / PARSED_FOLDER).iterdir()}
 
 
-def run(checkpoint, texts, output):
+def run(checkpoint, texts, output, questions="roles,relations"):
     options = ("--checkpoint", checkpoint, "--texts", texts, "--shard-size", 50, "--workers", 1)
-    return corpus("run", *options, "--output", output, "--questions", "roles,relations")
+    return corpus("run", *options, "--output", output, "--questions", questions)
 
 
 def segments_of(folder):
@@ -82,6 +82,11 @@ def test_a_run_on_parsed_texts_parses_nothing_and_finds_the_same_numbers(texts, 
         for own, same in zip(sums.parts, tables[1].sums[name].parts, strict=True):
             assert own.tobytes() == same.tobytes(), name
     assert open_results(beforehand).part().n_texts == N_TEXTS + 2 + len(ODD)
+
+
+def test_a_run_whose_questions_read_no_tree_parses_nothing(texts, parsed, folders, tmp_path):
+    with unparsed(*segments_of(parsed)):
+        assert run(folders("bert"), texts, tmp_path / "surface", "surface") == 0
 
 
 @pytest.mark.parametrize("text", read_typed("\n".join(ODD)))
