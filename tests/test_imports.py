@@ -57,6 +57,13 @@ def test_loading_the_pages_imports_no_slow_library():
     assert loaded_by(page_modules(), SLOW) == []
 
 
+def test_opening_a_page_loads_scipy_for_similar_heads_alone():
+    opened = [module for module in page_modules() if module.endswith(".page")]
+    similar = "attention_sieve.dashboard.views.similarity.page"
+    assert similar in opened
+    assert loaded_by([module for module in opened if module != similar], {"scipy"}) == []
+
+
 def test_what_the_first_grid_waits_for_loads_no_tables_no_sentences_of_heads_and_no_lessons():
     lessons = (f"attention_sieve.dashboard.views.lessons.{name}" for name in LESSONS)
     sentences = {"attention_sieve.core.descriptions", "attention_sieve.dashboard.views.inspect.notes"}

@@ -9,7 +9,6 @@ from typing import Final
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.special import stdtr
 
 from attention_sieve.core.comparison.transitions import check_heads
 from attention_sieve.core.errors import AnalysisError
@@ -201,6 +200,8 @@ class _Student:
 
 
 def _student(differences: Moments, alpha: float) -> _Student:
+    from scipy.special import stdtr  # takes a quarter of a second, and pages import this module for its types
+
     texts, mean, squares = differences
     std = np.sqrt(ratio(squares, texts - 1))
     constant = std <= CONSTANT_SPREAD * np.abs(mean)
