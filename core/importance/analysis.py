@@ -35,6 +35,9 @@ from attention_sieve.core.importance.settings import AblationSettings, Importanc
 from attention_sieve.core.passes.metric import Metric
 from attention_sieve.core.surface.analysis import SURFACE_ANALYSIS
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 KINDS: Final[Mapping[str, str]] = {
     "gradient per token": "gradients",
     "gradient per text": "gradients",
@@ -47,6 +50,44 @@ KINDS: Final[Mapping[str, str]] = {
     "relevance": "relevance",
 }
 """Name of each measure -> key in `ways_to_measures`; the metric output has no attributions."""
+Items = tuple[LabelledText, ...]
+TESTED: Final = {
+    "without": "metric without this head",
+    "delta": "without - full",
+    "low": "lower end of the 95% confidence interval of delta",
+    "high": "upper end of this interval",
+    "p": 'two-sided p-value of "no change", the larger of a sign-flip test and a bootstrap-t test over texts, or over '
+    "documents if these are known",
+    "p_adjusted": "p after correction over all heads",
+}
+ABLATION_COLUMNS: Final = {
+    "layer": "index of the layer, from 0",
+    "head": "index of the head, from 0",
+    "full": "metric with all heads on; 0 for the metric output",
+    **TESTED,
+}
+SINGLE_HEAD_COLUMNS: Final = {
+    "layer": "index of the layer, from 0",
+    "even_head": "the head that is best on every second text, from the first on",
+    "odd_head": "the head that is best on every second text, from the second on",
+    "full": "metric with all heads on",
+    **TESTED,
+    "without": "metric of each half of the texts with only the head on that is best on the other half",
+    "p_adjusted": "p after correction over all layers",
+}
+IMPORTANCE_COLUMNS: Final = {
+    "measure": "name of the measure",
+    "layer": "index of the layer, from 0",
+    "head": "index of the head, from 0",
+    "value": "importance of the head; larger is more important",
+}
+AGREEMENT_COLUMNS: Final = {
+    "measure": "name of the measure",
+    "layer": "index of the layer, from 0; empty for the correlation over all heads",
+    "spearman": "rank correlation with ablation",
+    "low": "lower end of its 95% bootstrap interval over texts",
+    "high": "upper end of this interval",
+}
 
 
 def ways_to_measures(
@@ -101,49 +142,6 @@ def cheap_measures(
         except AnalysisError as error:
             left_out.append((name, str(error)))
     return CheapMeasures(measures=tuple(measures), left_out=tuple(left_out))
-
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-Items = tuple[LabelledText, ...]
-TESTED: Final = {
-    "without": "metric without this head",
-    "delta": "without - full",
-    "low": "lower end of the 95% confidence interval of delta",
-    "high": "upper end of this interval",
-    "p": 'two-sided p-value of "no change", the larger of a sign-flip test and a bootstrap-t test over texts, or over '
-    "documents if these are known",
-    "p_adjusted": "p after correction over all heads",
-}
-ABLATION_COLUMNS: Final = {
-    "layer": "index of the layer, from 0",
-    "head": "index of the head, from 0",
-    "full": "metric with all heads on; 0 for the metric output",
-    **TESTED,
-}
-SINGLE_HEAD_COLUMNS: Final = {
-    "layer": "index of the layer, from 0",
-    "even_head": "the head that is best on every second text, from the first on",
-    "odd_head": "the head that is best on every second text, from the second on",
-    "full": "metric with all heads on",
-    **TESTED,
-    "without": "metric of each half of the texts with only the head on that is best on the other half",
-    "p_adjusted": "p after correction over all layers",
-}
-IMPORTANCE_COLUMNS: Final = {
-    "measure": "name of the measure",
-    "layer": "index of the layer, from 0",
-    "head": "index of the head, from 0",
-    "value": "importance of the head; larger is more important",
-}
-AGREEMENT_COLUMNS: Final = {
-    "measure": "name of the measure",
-    "layer": "index of the layer, from 0; empty for the correlation over all heads",
-    "spearman": "rank correlation with ablation",
-    "low": "lower end of its 95% bootstrap interval over texts",
-    "high": "upper end of this interval",
-}
 
 
 def ablation_table(finding: AblationFinding) -> "pd.DataFrame":
