@@ -123,7 +123,7 @@ class PairNeeded(OneTextError):
 
 
 class TextTooLong(OneTextError):
-    """A text has more tokens than the checkpoint accepts: tokens, special ones included, and the maximum."""
+    """A text has more tokens than the checkpoint accepts; its numbers are `n_tokens` and `limit`."""
 
     said = (
         "has {:,} tokens and this checkpoint takes {:,}. Leave it out, truncate it, or choose a checkpoint that takes "

@@ -60,8 +60,7 @@ def corpus_plan(
     """The plan of a corpus, as a manifest without shards.
 
     Args:
-        texts: as for `attention_sieve.core.corpus.texts.inputs.read_inputs`, or a folder written by
-            `parse_corpus`.
+        texts: as for `attention_sieve.core.corpus.texts.inputs.read_inputs`, or a folder written by `parse_corpus`.
         text_columns: likewise.
         shard_size: texts per shard.
 

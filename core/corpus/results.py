@@ -1,4 +1,5 @@
-"""Opens a results folder, and derives from its statistics what pages and commands show; reads no texts."""
+"""Opens a results folder, remembers it for the next time, and derives from its statistics what pages and commands show;
+reads no texts."""
 
 import json
 from collections.abc import Mapping

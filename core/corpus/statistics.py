@@ -1,7 +1,8 @@
 """Sufficient statistics of a corpus: what pages show about millions of texts, in a few megabytes.
 
 For each series of numbers, such as the scores, they contain the sums of each cell in each stratum, optionally with a
-histogram and with the wealth of bets. Statistics of two shards are merged without reading their texts.
+histogram and with the wealth of bets. Strata are all texts, those of a data set, of a language, and of a range of
+lengths. Statistics of two shards are merged without reading their texts.
 """
 
 import json
@@ -105,8 +106,7 @@ def statistics_of(series: Mapping[str, Series], groups: Mapping[tuple[Stratum, .
     """The statistics of a shard; each text is processed once, however many strata it belongs to.
 
     Args:
-        groups: rows of the texts that belong to the same strata, from `groups_of`;
-            at least one.
+        groups: rows of the texts that belong to the same strata, from `groups_of`; at least one group.
 
     Raises: AnalysisError for an infinite number, and for a negative one in a series with bets.
     """

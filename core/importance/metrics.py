@@ -36,7 +36,8 @@ class TextOutcomes:
     full: Float[np.ndarray, " part"]
     """Output: 0. Language model: its loss in nats per token. Labels: the logits of the classes, or the value."""
     without: Float[np.ndarray, "*cell part"]
-    """The same with this head off, or with it alone on in its layer: "layer head part"."""
+    """The same with this head off, or with it alone on in its layer: "layer head part"; or with one head of each layer
+    on, of which head and layer make one cell: "layer part"."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

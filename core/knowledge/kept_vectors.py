@@ -1,5 +1,5 @@
-"""Vectors of texts, cached on disk: one memory-mapped safetensors file per corpus, written batch by batch, of limited
-size."""
+"""Vectors of the texts of a task, cached on disk: one memory-mapped safetensors file per corpus, written batch by
+batch, of limited size."""
 
 import hashlib
 import json

@@ -79,8 +79,8 @@ def usual_steps(n_heads: int, per_layer: int, every: int = EVERY, growth: float 
     Args:
         n_heads: number of heads of the checkpoint.
         per_layer: number of heads of a layer.
-        every: layers.
-        growth: of larger numbers, from one to the next.
+        every: of how many layers.
+        growth: factor from one larger number to the next.
     """
     steps = list(range(1, min(n_heads, every * per_layer) + 1))
     while (following := round(steps[-1] * growth)) < n_heads:
