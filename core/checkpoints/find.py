@@ -25,7 +25,7 @@ from attention_sieve.core.checkpoints.checks.files import (
     checked_config,
     saved_format,
 )
-from attention_sieve.core.checkpoints.fingerprints import file_states, fingerprint, held_still
+from attention_sieve.core.checkpoints.fingerprints import FileState, file_states, fingerprint, held_still
 from attention_sieve.core.checkpoints.folders import checkpoints_folder, holds_checkpoint, made_checkpoints
 from attention_sieve.core.checkpoints.gguf import SUFFIX as GGUF
 from attention_sieve.core.checkpoints.gguf import WEIGHTS, folder_of_gguf
@@ -158,13 +158,19 @@ def base_on_hub(name: str, folder: Path, *, is_of_hub: bool = True) -> str | Non
     return None if _looks_like_path(base) or local_folder(base) is not None else base
 
 
-def described(config: dict[str, Any], **found: Any) -> CheckpointFiles:
-    """A checkpoint with all that its configuration says of it, and the further fields of what was found."""
+def described(
+    config: dict[str, Any], *, name: str, folder: Path, revision: str, fingerprint: str, states: tuple[FileState, ...]
+) -> CheckpointFiles:
+    """A checkpoint that was found, with all that its configuration says of it."""
     has_decoder = config.get("is_encoder_decoder") is True
     n_heads = _first_number(config, "encoder_attention_heads", "num_attention_heads", "num_heads", "n_heads", "n_head")
     kinds = TWO_STACKS if has_decoder else ONE_STACK
     return CheckpointFiles(
-        **found,
+        name=name,
+        folder=folder,
+        revision=revision,
+        fingerprint=fingerprint,
+        states=states,
         model_type=str(config.get("model_type", "")),
         n_layers=_first_number(config, "encoder_layers", "num_hidden_layers", "num_layers", "n_layers", "n_layer"),
         n_heads=n_heads,
