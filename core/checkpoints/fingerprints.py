@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from stat import S_ISREG
-from typing import Any
 
 from attention_sieve.core.errors import CheckpointError
 
@@ -50,16 +49,20 @@ def held_still(name: str, folder: Path, patterns: Sequence[str], recorded: Seque
     Raises: CheckpointError that names the first file that changed.
     """
     states_before = file_states(name, folder, patterns)
-    _check_same(name, *({(state.name, state.sha256) for state in states} for states in (recorded, states_before)))
+    _check_same(
+        name, [(each.name, each.sha256) for each in recorded], [(each.name, each.sha256) for each in states_before]
+    )
     try:
         yield
     finally:
         states_after = file_states(name, folder, patterns)
-        _check_same(name, *({(state.name, state.mark) for state in states} for states in (states_before, states_after)))
+        _check_same(
+            name, [(each.name, each.mark) for each in states_before], [(each.name, each.mark) for each in states_after]
+        )
 
 
-def _check_same(name: str, before: set[tuple[str, Any]], after: set[tuple[str, Any]]) -> None:
-    changed = sorted({file for file, _ in before ^ after})
+def _check_same(name: str, before: Sequence[tuple[str, object]], after: Sequence[tuple[str, object]]) -> None:
+    changed = sorted({file for file, _ in set(before) ^ set(after)})
     if changed:
         remainder = f" (and {len(changed) - 1:,} more)" if len(changed) > 1 else ""
         raise CheckpointError(
