@@ -61,7 +61,7 @@ from attention_sieve.core.surface.analysis import (
     SURFACE_REDUCTION,
 )
 from attention_sieve.core.surface.labels import HeadLabels, RareShares, head_labels, positional_of_counts
-from attention_sieve.core.surface.statistics import OF_KEYS, HeadStatistics, statistics_of
+from attention_sieve.core.surface.statistics import OF_KEYS, HeadStatistics, statistics_of_moments
 
 N_AXES_OF_HEADS: Final = 3
 """Least number of axes of a series with heads: names, layers, heads."""
@@ -292,12 +292,11 @@ class CorpusPart:
         sums = self.sums(SURFACE)
         of_keys = np.isin(SURFACE_NAMES, OF_KEYS)[:, None, None]
         sums = with_zeros(sums, np.where(of_keys, self.n_texts, 0))
-        return statistics_of(SURFACE_NAMES, (sums.n, sums.mean, sums.squares), alpha)
+        return statistics_of_moments(SURFACE_NAMES, moments_of(sums), alpha)
 
     def layers(self, alpha: float) -> HeadStatistics:
         """Agreement within layers, and the entropy of uniform attention, by LAYER_NAMES."""
-        sums = self.sums(SURFACE_LAYERS)
-        return statistics_of(LAYER_NAMES, (sums.n, sums.mean, sums.squares), alpha)
+        return statistics_of_moments(LAYER_NAMES, moments_of(self.sums(SURFACE_LAYERS)), alpha)
 
     def labels(self) -> tuple[HeadLabels, RareShares]:
         """Labels of heads by their most attended keys."""

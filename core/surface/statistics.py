@@ -41,7 +41,7 @@ class HeadStatistics:
         return self.mean[self.names.index(name)]
 
 
-def statistics_of(
+def statistics_of_moments(
     names: tuple[str, ...], of_texts: tuple[np.ndarray, np.ndarray, np.ndarray], alpha: float
 ) -> HeadStatistics:
     """Statistics from number, mean and sum of squared deviations over texts, each [statistic layer *head]."""
@@ -67,7 +67,7 @@ def head_statistics(
     key_shares = [names.index(name) for name in OF_KEYS]
     absent = np.isnan(values[:, key_shares])  # of a head that was removed in every text
     values[:, key_shares] = np.where(absent & ~absent.all(axis=0), 0, values[:, key_shares])
-    return statistics_of(names, moments(values), alpha)
+    return statistics_of_moments(names, moments(values), alpha)
 
 
 def layer_statistics(texts: Sequence[TextSurface], alpha: float = 0.05) -> HeadStatistics:
@@ -77,12 +77,12 @@ def layer_statistics(texts: Sequence[TextSurface], alpha: float = 0.05) -> HeadS
     square of their number; their disagreement is its negative.
     """
     values = np.stack([np.stack([text.agreement, text.output_agreement]) for text in texts])
-    return statistics_of(("agreement", "output agreement"), moments(values), alpha)
+    return statistics_of_moments(("agreement", "output agreement"), moments(values), alpha)
 
 
 def gradient_statistics(texts: Sequence[TextGradients], alpha: float = 0.05) -> HeadStatistics:
     """Gradient of the loss with respect to attention to each of KEY_KINDS: means over texts, with intervals."""
-    return statistics_of(KEY_KINDS, moments(np.stack([text.importance for text in texts])), alpha)
+    return statistics_of_moments(KEY_KINDS, moments(np.stack([text.importance for text in texts])), alpha)
 
 
 def uniform_entropy(texts: Sequence[TextSurface]) -> tuple[Float[np.ndarray, " layer"], Float[np.ndarray, " layer"]]:
