@@ -160,9 +160,9 @@ def vectors_question(
     def compute(
         checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
     ) -> Batches[Float[np.ndarray, "gating channel"]]:
-        from attention_sieve.core.importance.passes.sweep import gated, text_vectors
+        from attention_sieve.core.importance.passes.sweep import gated, mean_vectors
 
-        return gated(checkpoint, prepared, settings, "output", gatings, text_vectors)
+        return gated(checkpoint, prepared, settings, "output", gatings, mean_vectors)
 
     return _of_one_array(f"text vectors, gatings {_digest(gatings)}", compute, "vectors")
 

@@ -195,7 +195,7 @@ def gated(
         settings: which attention is gated, and which heads are off throughout.
         metric: what is read off the output; for output, the change from all heads on.
         head_gates: gates of all heads; several gatings share a batch.
-        read: outcomes of the metric, or `text_vectors`.
+        read: outcomes of the metric, or `mean_vectors`.
 
     Yields: index of the text and its outcomes, batch by batch; not in input order.
     Raises: AnalysisError if the checkpoint does not support the metric.
@@ -219,6 +219,6 @@ def gated(
         yield list(zip(batch.positions, by_text, strict=True))
 
 
-def text_vectors(readout: Readout, output: Any, copies: int = 1) -> Float[Tensor, "copy text channel"]:
+def mean_vectors(readout: Readout, output: Any, copies: int = 1) -> Float[Tensor, "copy text channel"]:
     """Vector of each text: the mean of its last hidden states."""
     return readout.text_vectors(output, copies).cpu().double().unflatten(0, (copies, -1))
