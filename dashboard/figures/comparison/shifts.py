@@ -3,14 +3,13 @@
 import json
 from collections.abc import Sequence
 from functools import cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
 from attention_sieve.core.attention.settings import head_name
-from attention_sieve.core.comparison.differences import LayerShift, PairedTests
 from attention_sieve.core.roles.measures import Scale
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.axes import (
@@ -31,6 +30,9 @@ from attention_sieve.dashboard.figures.axes import (
 from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, alt, counted, of_kind, template
 from attention_sieve.dashboard.figures.roles.layers import NARROWEST
 from attention_sieve.dashboard.figures.scales import WORDS
+
+if TYPE_CHECKING:  # imports SciPy, which the steps of other pages do without
+    from attention_sieve.core.comparison.differences import LayerShift, PairedTests
 
 WIDTH: Final = 0.7
 """Part of a layer's place over which its marks are spread."""
@@ -95,7 +97,7 @@ def change_axis(scale: Scale) -> str:
     return WORDS[scale].title("change of ", ", b − a")
 
 
-def shift_by_layer(shifts: Sequence[LayerShift], alpha: float = 0.05, scale: Scale = "score") -> Figure:
+def shift_by_layer(shifts: "Sequence[LayerShift]", alpha: float = 0.05, scale: Scale = "score") -> Figure:
     """Mean change of a role's score in each layer, with its interval and a line at no change.
 
     Args:
@@ -164,7 +166,7 @@ def divergence_by_layer(divergence: Float[np.ndarray, "text layer head"]) -> Fig
     )
 
 
-def score_change_scatter(tests: PairedTests, roles: Sequence[str], scale: Scale = "score") -> Figure:
+def score_change_scatter(tests: "PairedTests", roles: Sequence[str], scale: Scale = "score") -> Figure:
     """Every head's mean score under the compared checkpoint against that under the reference, with the diagonal.
 
     Args:
@@ -242,14 +244,14 @@ def _divergence_spec(n_layers: int, most: float) -> Spec:
     )
 
 
-def _shift_description(shifts: Sequence[LayerShift], alpha: float, scale: Scale) -> str:
+def _shift_description(shifts: "Sequence[LayerShift]", alpha: float, scale: Scale) -> str:
     return (
         f"Mean {change_axis(scale)} by layer (compared checkpoint minus reference), with "
         f"{100 * (1 - alpha):g}% intervals over texts. {' '.join(map(_of_role, shifts))}"
     )
 
 
-def _of_role(shift: LayerShift) -> str:
+def _of_role(shift: "LayerShift") -> str:
     name, mean = LOOKS[shift.role].label, shift.mean
     without = [str(layer) for layer in np.flatnonzero(np.isnan(mean))]
     if len(without) == len(mean):
@@ -401,7 +403,7 @@ def _scatter_spec(roles: tuple[str, ...], scale: Scale, ends: Ends) -> Spec:
 
 
 def _scatter_description(
-    known: pd.DataFrame, tests: PairedTests, roles: Sequence[str], n_all: int, scale: Scale
+    known: pd.DataFrame, tests: "PairedTests", roles: Sequence[str], n_all: int, scale: Scale
 ) -> str:
     words = WORDS[scale]
     if not len(known):
