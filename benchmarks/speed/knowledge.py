@@ -77,7 +77,8 @@ def passed(checkpoint: Checkpoint, texts: list[PassText]) -> Vectors:
 
     batches = text_vectors(checkpoint, texts, material.SETTINGS, "cls")
     found = dict(pair for batch in batches for pair in batch)
-    heads, layers = (np.stack([getattr(found[place], name) for place in sorted(found)]) for name in ("heads", "layers"))
+    in_order = [found[place] for place in sorted(found)]
+    heads, layers = np.stack([each.heads for each in in_order]), np.stack([each.layers for each in in_order])
     return Vectors(heads=heads, layers=layers)
 
 

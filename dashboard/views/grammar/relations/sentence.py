@@ -88,7 +88,8 @@ def _picked(focus: RelationFocus) -> SentencePosition:
             name = f"{focus.found.positions[text] + 1}.{number}"
             if n := int(cases[slice(*words)].sum()):
                 positions[name], n_cases[name] = SentencePosition(text, words), n
-    short = [name for name, position in positions.items() if np.ptp(position.words) <= SHORT] or list(positions)
+    n_words = {name: position.words[1] - position.words[0] for name, position in positions.items()}
+    short = [name for name in positions if n_words[name] <= SHORT] or list(positions)
     start = max(short, key=lambda name: n_cases[name])
     if SENTENCE not in st.session_state:
         st.session_state[SENTENCE] = st.query_params.get(SENTENCE)
