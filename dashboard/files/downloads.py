@@ -98,7 +98,7 @@ def drawing_downloads(
         name: of the component, on its buttons and in its file names.
         title: before the checkpoint and the texts.
         draw: returns SVG, of a `title`, lines of a `caption`, and a `size`.
-        paper: sentence that names the corresponding figure or table of the paper, if there is one; also below.
+        paper: sentence that names the corresponding figure or table of the paper, if there is one.
     """
     full_title = titled(title, facts)
     svg = partial(draw, title=full_title, caption=caption(facts))
@@ -106,7 +106,7 @@ def drawing_downloads(
 
 
 def figure_downloads(name: str, figure: Figure, facts: Mapping[str, str], title: str = "", *, paper: str = "") -> None:
-    """Offer a description of a chart, and the chart like a component, by default under its own title."""
+    """Offer a description of a chart, and the chart as `drawing_downloads`, by default under its own title."""
     facts = commands.with_command(facts)
     full_title = titled(title or str(figure.spec["title"]["text"]), facts)
 

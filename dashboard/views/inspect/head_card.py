@@ -177,7 +177,7 @@ def _scores(of_head: HeadScores, title: str, facts: dict[str, str]) -> None:
     if n_scores > MOST_MARKS and toggle(
         wording.every_score(n_scores, scale), key="every score", help=wording.EVERY_SCORE_HELP
     ):
-        # Plotly, for nobody who has not asked.
+        # imports Plotly, for which nobody waits who has not asked
         from attention_sieve.dashboard.figures.roles.many_scores import every_head_score
         from attention_sieve.dashboard.views.plotly_charts import plotly_chart
 

@@ -48,7 +48,11 @@ class Riddle:
 
 
 def show(promise: str) -> bool:
-    """Draw the riddle, beside the page's purpose; False, with nothing drawn, for those who should not see it."""
+    """Draw the riddle, with the purpose of the page (`promise`) beside its title.
+
+    Returns: False, with nothing drawn, for those who come by a link, come again or have left it, and where no head of
+        the checkpoint follows a pronoun.
+    """
     if RIDDLE not in st.session_state:
         st.session_state[RIDDLE] = Riddle() if _is_new_visitor() else None
     riddle: Riddle | None = st.session_state[RIDDLE]

@@ -28,7 +28,10 @@ from attention_sieve.dashboard.views.surface.panels import Surface
 
 
 def frequency_list() -> FrequencyList | None:
-    """None for the list of the texts, also until a file is uploaded. Raises TextError for another file."""
+    """The chosen list; None for that of the texts, also until a file is uploaded.
+
+    Raises: TextError for a file that is not a frequency list.
+    """
     options = {name: name for name in (wording.BY_TEXTS, wording.BY_WORDFREQ, wording.BY_FILE)}
     kind = from_list(wording.FREQUENCIES, options, key="frequencies", help=wording.FREQUENCIES_HELP, width=320)
     if kind == wording.BY_WORDFREQ:

@@ -107,7 +107,11 @@ class Telling:
 
 
 def chips(can_read: bool, first_lesson: Callable[[], None]) -> None:
-    """Draw a chip for each story if one sentence can be read, without a target, and offer a first lesson at first."""
+    """Draw a chip for each story, where the attention reads a sentence without a target (`can_read`).
+
+    Args:
+        first_lesson: starts the first lesson, which is offered on a first visit.
+    """
     if (example := st.session_state.pop(_EXAMPLE, None)) is not None:
         put_on_screen(example)
         st.session_state[_STORY_TEXT] = example
