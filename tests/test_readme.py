@@ -182,6 +182,12 @@ def test_every_file_folder_option_and_name_in_backticks_is_there(document):
     assert [name for name in identifiers if not re.search(rf"\b{name}\b", SOURCES)] == []
 
 
+def is_option(option: str) -> bool:
+    """Whether a command names the option, or a field of settings makes it one."""
+    field = option.removeprefix("--").replace("-", "_")
+    return option == "--help" or f'"{option}"' in SOURCES or f" {field}: Annotated[" in SOURCES
+
+
 def is_path(document: Path, name: str) -> bool:
     """Whether a file or folder is there, from the root or from the document; a bare name also anywhere below it."""
     here = (ROOT / name).exists() or (document.parent / name).exists()
