@@ -70,11 +70,6 @@ def test_what_the_first_grid_waits_for_loads_no_tables_no_sentences_of_heads_and
     assert loaded_by(FIRST, {*SLOW, "pandas", "scipy", "pyarrow", *sentences, *lessons}) == []
 
 
-def test_opening_the_page_knowledge_loads_no_scipy():
-    """Its steps of training are drawn like those of the page Compare, which tests differences."""
-    assert loaded_by(("attention_sieve.dashboard.views.knowledge.page",), {"scipy"}) == []
-
-
 def test_the_server_listens_before_it_loads_numpy():
     assert loaded_by(("attention_sieve.dashboard.server",), {*SLOW, "numpy", "attention_sieve.cache.store.store"}) == []
 

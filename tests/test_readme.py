@@ -162,12 +162,6 @@ def test_every_picture_that_is_taken_is_shown():
     assert {path.name for path in (ROOT / "dashboard" / "pictures").iterdir()} - shown == set()
 
 
-def is_option(option):
-    """Whether a command names it, or it is made from the field of some settings."""
-    field = option.removeprefix("--").removeprefix("no-").replace("-", "_")
-    return f'"{option}"' in SOURCES or f" {field}: Annotated[" in SOURCES or option == "--help"
-
-
 @pytest.mark.parametrize("document", READMES, ids=name_of)
 def test_every_file_folder_option_and_name_in_backticks_is_there(document):
     spans = INLINE.findall(FENCED.sub("", read(document)))
@@ -184,7 +178,7 @@ def test_every_file_folder_option_and_name_in_backticks_is_there(document):
 
 def is_option(option: str) -> bool:
     """Whether a command names the option, or a field of settings makes it one."""
-    field = option.removeprefix("--").replace("-", "_")
+    field = option.removeprefix("--").removeprefix("no-").replace("-", "_")
     return option == "--help" or f'"{option}"' in SOURCES or f" {field}: Annotated[" in SOURCES
 
 
