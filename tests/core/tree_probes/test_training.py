@@ -117,7 +117,7 @@ def test_training_ends_after_patience_and_keeps_the_best():
     assert found.best == int(np.argmin(losses)) == len(losses) - 1 - 2
 
 
-def test_whoever_stops_has_the_best_so_far():
+def test_whoever_stops_has_the_best_so_far_and_knows_how_much_was_seen():
     texts = made_texts(300, planted=(1, 2))
     course = []
     for training in train(texts, NO_VECTORS, TreeProbeSettings(epochs=3)):
@@ -125,6 +125,7 @@ def test_whoever_stops_has_the_best_so_far():
         if len(training.epochs) == 2 and training.done < training.n_texts:
             break
     assert [(len(one.epochs), one.done) for one in course] == [(1, 100), (1, 200), (2, 270), (2, 100)]
+    assert [(one.epoch, one.n_seen) for one in course] == [(1, 100), (1, 200), (1, 270), (2, 370)]
     assert not course[0].probe.constant.any()
     assert (course[0].best, course[-1].best) == (0, 1)
     assert course[-1].probe.constant[1, 1, 2] > 0
