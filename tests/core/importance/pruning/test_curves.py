@@ -79,6 +79,20 @@ def test_removable_heads_end_where_the_score_first_falls_too_far():
 def test_a_loss_may_rise_by_a_share_of_itself_and_another_score_by_points():
     assert allowed_loss(mean_score("loss"), 5.0, 0.01) == 0.05
     assert allowed_loss(mean_score("change"), 0.0, 0.01) == 0.01
+    delta, none = np.array([0, 0.04, 0.06]), np.full(3, np.nan)
+    curve = Curve(
+        order="a",
+        draw=0,
+        n_removed=np.array([0, 1, 2]),
+        score=5 + delta,
+        delta=delta,
+        low=none,
+        high=none,
+        by_unit=none[None],
+        differs=np.zeros((1, 3), bool),
+        drawn=none[None],
+    )
+    assert [removable([curve], mean_score("loss"), within)[0].n for within in (0.005, 0.01, 0.02)] == [0, 1, 2]
 
 
 def test_prune_judges_each_half_of_the_texts_by_the_order_of_the_other(tmp_path, loaded):
