@@ -92,6 +92,15 @@ def test_the_order_in_which_heads_were_switched_off_does_not_matter(key_of):
     assert keys[0] == keys[1] != keys[2]
 
 
+def test_a_divergence_has_one_key_for_both_orders_and_another_for_anything_else():
+    off, text, other = PassSettings("self", ((0, 1),)), Text(("a",)), Text(("b",))
+    asked = (("0f", "1f"), "float32", (ALL_ON, off), text)
+    assert divergence_key(("1f", "0f"), "float32", (off, ALL_ON), text) == divergence_key(*asked)
+    changed = (("0f", "2f"), "float16", (off, ALL_ON), other)
+    keys = {divergence_key(*asked[:place], one, *asked[place + 1 :]) for place, one in enumerate(changed)}
+    assert len(keys | {divergence_key(*asked)}) == 5
+
+
 def test_attention_elsewhere_in_a_text_has_another_key():
     starts = ((0, 0), (8, 0), (0, 8))
     assert len({attention_key("0f", "float32", ALL_ON, Text(("a",)), "", start) for start in starts}) == 3
