@@ -43,7 +43,7 @@ class SurfaceObserver:
     all, `sep from sep` over the separators and `sep from others` over the rest. Statistics that need queries and keys
     of one text are NaN in cross-attention.
     Rows are computed in the number format of the pass and summed in float64 (not on MPS, which lacks it). The error of
-    a float32 pass is below 1e-6 for the same maps in float64; maps computed in another way in float32 differ
+    a float32 pass is below 3e-6 for the same maps in float64; maps computed in another way in float32 differ
     themselves, and their statistics by up to 4e-6.
     Source: Clark et al. 2019, section 3; where their code divides by fixed numbers and smoothes rows before it takes
         their entropy, that is `RowSettings.as_in_code`. Confidence: Voita et al. 2019, section 4, who leave out the

@@ -214,6 +214,22 @@ WORDS = "The committee, who met in Vienna last week, decided that levels rise. N
 LONG = tuple(Text((" ".join((WORDS.split() * 10)[:n_words]),)) for n_words in (3, 40, 140))
 
 
+def test_float32_is_right_to_a_few_millionths_on_its_own_maps(bundled):
+    prepared = [prepare(bundled, text, SELF) for text in LONG]
+    assert max(text.n_tokens for text in prepared) > 150
+    found, tolerances = found_of(bundled, prepared), {"distance": 1e-9}
+    for text, of_text in zip(prepared, found, strict=True):
+        own = Recorder()
+        observe(bundled.model, model_inputs(bundled, [text]), Pass(observers=[own]))
+        n_layers = bundled.attentions["self"].n_layers
+        blocks = [[tile for tile in own.tiles if tile.layer == layer] for layer in range(n_layers)]
+        rows = [sorted(of_layer, key=lambda tile: tile.queries.start) for of_layer in blocks]
+        maps = torch.stack([torch.cat([tile.probabilities[0] for tile in of_layer], 1) for of_layer in rows])
+        expected = naive(maps.double().numpy(), bundled.tokenizer, text)
+        for name, value in expected.items():
+            check(of_text, {name: value}, tolerances.get(name, 3e-6))
+
+
 def test_float32_is_near_the_eager_maps_of_the_bundled_checkpoint(bundled):
     prepared = [prepare(bundled, text, SELF) for text in LONG]
     for text, found in zip(prepared, found_of(bundled, prepared), strict=True):
