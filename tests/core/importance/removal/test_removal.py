@@ -201,6 +201,7 @@ def test_the_random_control_lacks_the_same_heads(pruned):
         ({"format": 1, "removed": {"self": []}}, "has no list of heads"),
         ({"format": 1, "removed": {"self": [[0, -1]]}}, "names .0, -1., which is no layer and head"),
         ({"format": 1, "removed": {"self": [[0, True]]}}, "which is no layer and head"),
+        ({"format": 1, "removed": {"self": [[0, 1.0]]}}, "which is no layer and head"),
         ({"format": 1, "removed": {"self": [[0, 10**9]]}}, "which is no layer and head"),
         ({"format": 1, "removed": {"self": [[0, 1], [0, 1]]}}, "names L0 H1 twice"),
         ({"format": 1, "removed": {"self": [[0, 3]]}}, "names L0 H3, and the self attention has 2 layers x 3 heads"),
@@ -212,7 +213,7 @@ def test_the_random_control_lacks_the_same_heads(pruned):
         (b'{"format": 1' + b"0" * 5000 + b"}", "cannot be read"),
         (b" " * 2_000_001, "has 2,000,001 bytes"),
     ],
-    ids=range(18),
+    ids=range(19),
 )  # fmt: skip
 def test_a_broken_list_of_removed_heads_is_refused_with_a_sentence(content, says, pruned, tmp_path):
     changed = tmp_path / "changed"
