@@ -3,7 +3,10 @@ closed in the middle of their work, and other programs that write to the same st
 
 `make soak` runs it with 32 people for 10 minutes; `python -m benchmarks.serving.soak --people 8 --minutes 2` for less.
 Each person is a page without a browser, who looks 5 to 10 seconds at each answer. Goals: no error, no wrong answer,
-memory at most 10% more at the end than after the first minute, and 95 of 100 sentences answered within 1.5 seconds.
+memory at most 5% more at the end than after the first minute, and 95 of 100 sentences answered within 1.5 seconds.
+
+The minutes begin once the memory of findings is full, since until then it grows as it should. With the 256 MB that it
+has by default that takes 8 minutes, with the 96 MB that it has here 3, and everybody is answered as fast.
 """
 
 import argparse
@@ -25,16 +28,19 @@ import numpy as np
 import psutil
 
 from attention_sieve.cache.store.store import Store
-from benchmarks.serving.full_class import GOAL_MEMORY, report_answers
+from benchmarks.serving.full_class import report_answers
 from benchmarks.shared import material
 from benchmarks.shared.lesson import LOOKS, READS, TAUS, Class, Record, open_for_a_corpus, warm_up
 from benchmarks.shared.sentences import sentences
 from benchmarks.shared.server import ROOT, Dashboard, prepare, serve
 from benchmarks.shared.visitors import Visitor, is_progress, visitor
 
+GOAL_MEMORY: Final = 1.05
 GOAL_P95: Final = 1.5
 GOAL_TAU: Final = 0.5
 """Seconds of a typed sentence, and of a moved tau, for 95 in 100."""
+FILLED_AFTER: Final = 180.0
+"""Seconds until the memory of findings is full."""
 FIRST_MINUTE: Final = 60.0
 SAMPLES: Final = 15
 """Number of measurements of the server's memory in the last third of each minute."""
@@ -147,10 +153,11 @@ async def kill_writers(folder: Path, until: float, chance: random.Random) -> int
 
 
 async def states(server: Dashboard, until: float) -> list[State]:
-    """The server's state towards the end of each minute, or of less than three minutes of each third.
+    """The server's state towards the end of each minute once its memory is full, or of less than three of each third.
 
     Batches under way take memory for a moment, so it is the median of the last third of the minute.
     """
+    await asyncio.sleep(FILLED_AFTER)
     every = min(FIRST_MINUTE, (until - time.monotonic()) / 3)
     measured = list[State]()
     while until - time.monotonic() > every / 2:
@@ -165,7 +172,7 @@ async def states(server: Dashboard, until: float) -> list[State]:
 
 async def soak(server: Dashboard, record: Record, asked: argparse.Namespace) -> tuple[list[State], int]:
     """Everything that happens at the server. Returns its state in each minute, and how many writers were killed."""
-    seconds = asked.minutes * 60
+    seconds = FILLED_AFTER + asked.minutes * 60
     texts = sentences(asked.people * int(seconds / READS[0] + 1) * 5)
     async with visitor(server.address) as first:
         await first.open()
@@ -193,12 +200,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="A dashboard under mixed work.")
     parser.add_argument("--people", type=int, default=32)
     parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--megabytes", type=int, default=96, help="of findings")
     asked = parser.parse_args()
     material.print_machine()
     record = Record()
     with tempfile.TemporaryDirectory() as folder:
         prepare(Path(folder))
-        with serve(Path(folder)) as server:
+        with serve(Path(folder), ATTENTION_SIEVE_MEMORY_MB=str(asked.megabytes)) as server:
             measured, n_killed = asyncio.run(soak(server, record, asked))
             n_tracebacks = server.tracebacks()
         is_sound = sound(Path(folder))
