@@ -1,11 +1,12 @@
 """Reads texts from JSON: a text, a pair, words with optional heads and relations, word pieces, or ids of tokens."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
-from attention_sieve.core.errors import TextError
+from attention_sieve.core.errors import TextError, quoted
 from attention_sieve.core.json_values import as_list, kind_of, span_of, whole_numbers
 from attention_sieve.core.texts.conllu import GivenTokens, Tree, WrittenText, checked_tree, of_ids
 from attention_sieve.core.texts.pairs import DOCUMENT, PAIRS, written_pairs
@@ -47,11 +48,23 @@ def read_json(value: str) -> Iterator[WrittenText]:
 def parsed_json(value: str, first_line: int) -> Any:
     """Parse JSON; all numbers become floats. The first line is that of the file on which it starts.
 
-    Raises: TextError with the line number.
+    Raises: TextError with the line number, also for an object with the same key twice, of which Python's parser drops
+        the first value.
     """
+
+    def with_each_key_once(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        parsed = dict(items)
+        if len(parsed) < len(items):
+            twice = next(key for key, n_times in Counter(key for key, _ in items).items() if n_times > 1)
+            raise TextError(
+                f"In the JSON that starts on line {first_line:,}, an object has the key {quoted(twice)} more than "
+                "once. Keep one of them."
+            )
+        return parsed
+
     try:
         # As floats, numbers cannot run into the limit on the digits of an int.
-        return json.loads(value, parse_int=float)
+        return json.loads(value, parse_int=float, object_pairs_hook=with_each_key_once)
     except json.JSONDecodeError as error:
         line, reason = first_line + error.lineno - 1, error.msg.removesuffix(" at")
         raise TextError(

@@ -341,6 +341,7 @@ def test_json_lines_and_a_json_list_of_the_same_objects_agree(given_segments, as
         ('{"words": ["One", "\\t"]}', r"Line 3: word 2 is empty\. Remove it"),
         ('{"text": "One \\ud83d"}', r"Line 3: the text holds U\+D83D at character 5"),
         ('{"text": "One.", "more": ' + "[" * 100_000, r"The JSON that starts on line 3 is nested too deeply"),
+        ('{"text": "One.", "text": "Two."}', r"line 3, an object has the key 'text' more than once"),
     ],
 )
 def test_a_broken_json_line_is_named(line, message):
