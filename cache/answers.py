@@ -13,12 +13,24 @@ import numpy as np
 from attention_sieve.cache.memory import new_number
 from attention_sieve.cache.store.keys import answer_key, divergence_key
 from attention_sieve.cache.store.store import Store
-from attention_sieve.core.answering import Analysis, Finding, Input, Settings
+from attention_sieve.core.answering import (
+    Analysis,
+    AnswerQuestion,
+    Arrays,
+    Finding,
+    Input,
+    Item,
+    Question,
+    Result,
+    Settings,
+    answer,
+    part,
+    part_of,
+)
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
 from attention_sieve.core.comparison.question import SIDES
 from attention_sieve.core.errors import EveryTextTooLong
-from attention_sieve.core.passes.question import AnswerQuestion, Arrays, Item, Question, Result, answer, part, part_of
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.roles.question import SCORES
 from attention_sieve.core.texts.relations import Dependencies
@@ -273,7 +285,7 @@ def _packed(request: ItemRequest, record: Record) -> dict[str, Arrays]:
 
 @dataclass(frozen=True, eq=False)
 class KeepingAnswers:
-    """`attention_sieve.core.passes.question.answer`, with each batch kept in a store as soon as it is there.
+    """`attention_sieve.core.answering.answer`, with each batch kept in a store as soon as it is there.
 
     Answers to a question with parts are kept only where it resumes, as the parts then take a pass each; those that
     other processes compute are not kept.

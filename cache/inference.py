@@ -30,11 +30,10 @@ from attention_sieve.cache.serving.shares import STEP_SECONDS, STOPPED_BYTES, Qu
 from attention_sieve.cache.serving.worker import Worker
 from attention_sieve.cache.store.store import Store
 from attention_sieve.cache.trees import NotKept, Trees
-from attention_sieve.core.answering import Finding
+from attention_sieve.core.answering import Finding, Item, Question, Result
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.passes.question import Item, Question, Result
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import TooLong
 

@@ -11,9 +11,9 @@ from attention_sieve.cache.answers import Engine, ItemRequest, Record, item_requ
 from attention_sieve.cache.memory import Memory
 from attention_sieve.cache.store.keys import attention_key
 from attention_sieve.cache.store.store import Store
+from attention_sieve.core.answering import Arrays, array_to_text, text_to_array
 from attention_sieve.core.attention.settings import PassSettings, Reach, Window
 from attention_sieve.core.errors import TextTooLong
-from attention_sieve.core.passes.question import Arrays, array_to_text, text_to_array
 from attention_sieve.core.passes.texts import PassText, TextAttention
 from attention_sieve.core.roles.question import SCORES
 from attention_sieve.core.texts.conllu import GivenTokens

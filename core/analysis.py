@@ -6,12 +6,12 @@
 from collections.abc import Sequence
 from typing import Final
 
+from attention_sieve.core.answering import Item, Question, Result, answer
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.copying.analysis import COPY_ANALYSIS
 from attention_sieve.core.coreference.analysis import COREFERENCE_ANALYSIS
 from attention_sieve.core.importance.analysis import ABLATION_ANALYSIS, IMPORTANCE_ANALYSIS, SINGLE_HEAD_ANALYSIS
-from attention_sieve.core.passes.question import Item, Question, Result, answer
 from attention_sieve.core.passes.texts import prepare_all
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS

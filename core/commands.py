@@ -13,12 +13,11 @@ from uuid import uuid4
 
 import pandas as pd
 
-from attention_sieve.core.answering import Analysis, Finding, Input, Reading, Settings, find_in
+from attention_sieve.core.answering import Analysis, Finding, Input, Item, Question, Reading, Result, Settings, find_in
 from attention_sieve.core.attention.settings import PassSettings, head_names
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint, randomly_initialised
 from attention_sieve.core.errors import AnalysisError, TextError, shortened
-from attention_sieve.core.passes.question import Item, Question, Result
 from attention_sieve.core.passes.texts import PassText, check_settings, prepare_all
 from attention_sieve.core.progress import ProgressBar
 from attention_sieve.core.texts.parsers import parsed_by, trees_source

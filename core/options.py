@@ -10,14 +10,13 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, Final, Literal, TypeVar, get_args, get_origin
 
-from attention_sieve.core.answering import Analysis
+from attention_sieve.core.answering import Analysis, answer
 from attention_sieve.core.attention.settings import ONE_STACK, TWO_STACKS
 from attention_sieve.core.checkpoints.checkpoint import DTYPES
 from attention_sieve.core.checkpoints.find import LARGEST_SEED
 from attention_sieve.core.command_lines import options_of, parts_of
 from attention_sieve.core.commands import TABLES
 from attention_sieve.core.errors import quoted
-from attention_sieve.core.passes.question import answer
 from attention_sieve.core.texts.parsers import NO_PARSER
 from attention_sieve.core.texts.text import SUFFIXES
 from attention_sieve.core.texts.tokens import TooLong

@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Bool, Float
 from transformers import LlamaForCausalLM
 
-from attention_sieve.core.answering import find
+from attention_sieve.core.answering import answer, find
 from attention_sieve.core.attention.settings import Head, PassSettings, head_name, highest_head
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
@@ -26,7 +26,6 @@ from attention_sieve.core.laboratory.outcomes import copy_score
 from attention_sieve.core.laboratory.question import COPIED_TOKENS
 from attention_sieve.core.laboratory.settings import LaboratoryPlan, LaboratorySettings
 from attention_sieve.core.laboratory.training import train
-from attention_sieve.core.passes.question import answer
 from attention_sieve.core.passes.texts import prepare_all
 from attention_sieve.core.probe_texts.make import ProbeKind, ProbeTextSettings, fitting_block, probe_texts
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS

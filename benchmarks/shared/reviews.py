@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 from attention_sieve.cache.answers import Engine
 from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.store.store import Store
+from attention_sieve.core.answering import Item, Question, Result
 from attention_sieve.core.attention.settings import Head, PassSettings
 from attention_sieve.core.checkpoints.find import find_checkpoint
 from attention_sieve.core.checkpoints.folders import checkpoints_folder, program_folder
@@ -43,7 +44,6 @@ from attention_sieve.core.importance.question import (
     relevance_question,
     slopes_question,
 )
-from attention_sieve.core.passes.question import Item, Question, Result
 from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.surface.analysis import surface_question
 from attention_sieve.core.surface.key_kinds import USUAL_ROWS

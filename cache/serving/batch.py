@@ -7,8 +7,8 @@ from typing import Any, Final
 from attention_sieve.cache.answers import Record
 from attention_sieve.cache.looks import packed_attention
 from attention_sieve.cache.serving.requests import WaitingText
+from attention_sieve.core.answering import Question
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
-from attention_sieve.core.passes.question import Question
 from attention_sieve.core.passes.texts import WINDOW_ENTRIES, WINDOW_TOKENS, prepare, window_at, with_relations
 from attention_sieve.core.pauses import pause
 from attention_sieve.core.roles.question import SCORES

@@ -19,7 +19,7 @@ TREES_VERSION: Final = 1
 """The same of stored trees."""
 DIVERGENCE_VERSION: Final = 4
 """The same of stored divergences. Answers to questions have the versions of
-`attention_sieve.core.passes.question.Question`."""
+`attention_sieve.core.answering.Question`."""
 
 
 def answer_key(

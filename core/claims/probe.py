@@ -6,10 +6,9 @@ from typing import Annotated, Any, Final
 
 import numpy as np
 
-from attention_sieve.core.answering import Ask
+from attention_sieve.core.answering import Ask, Question
 from attention_sieve.core.claims.claim import Claim
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.passes.question import Question
 from attention_sieve.core.probe_texts.make import ProbeKind, ProbeTextSettings, fitting_block, probe_texts
 from attention_sieve.core.roles.finding import RoleSettings
 from attention_sieve.core.roles.hypotheses import Criterion

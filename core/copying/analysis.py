@@ -4,12 +4,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from attention_sieve.core.answering import Analysis, Ask
+from attention_sieve.core.answering import Analysis, Ask, Question, text_itself
 from attention_sieve.core.copying.finding import CopyAnswers, CopyFinding, CopySettings
 from attention_sieve.core.copying.published import DETECTORS
 from attention_sieve.core.copying.question import OV_SIGNS, SECOND_COPY, WRITES, looks_question
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.passes.question import Question, text_itself
 from attention_sieve.core.roles.measures import ScoreSettings, role_scores
 from attention_sieve.core.roles.question import scores_question
 from attention_sieve.core.roles.roles import DECODER_ROLES

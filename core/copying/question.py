@@ -8,12 +8,12 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float
 
+from attention_sieve.core.answering import Question, in_single_precision, text_alone, text_itself
 from attention_sieve.core.attention.settings import ONE_STACK, PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.copying.published import second_copies
 from attention_sieve.core.copying.writes import TextWrites
 from attention_sieve.core.importance.metrics import TextOutcomes
-from attention_sieve.core.passes.question import Question, in_single_precision, text_alone, text_itself
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.roles.roles import BY_NAME
 from attention_sieve.core.texts.text import Text

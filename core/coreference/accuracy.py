@@ -7,10 +7,10 @@ from typing import Final, Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from attention_sieve.core.answering import REMOVED
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.coreference.mentions import TYPES, MentionText
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.passes.question import REMOVED
 from attention_sieve.core.statistics.cases import HeadCases, Joined, Judgement, judge
 from attention_sieve.core.statistics.means import ratio
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final, get_args
 
 import numpy as np
 
-from attention_sieve.core.answering import Analysis
+from attention_sieve.core.answering import Analysis, Question, text_alone
 from attention_sieve.core.attention.settings import ONE_STACK, PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.coreference.accuracy import (
@@ -19,7 +19,6 @@ from attention_sieve.core.coreference.accuracy import (
     coreference_scores,
 )
 from attention_sieve.core.coreference.mentions import MentionText
-from attention_sieve.core.passes.question import Question, text_alone
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.statistics.cases import LEAST_TIMES
 from attention_sieve.core.statistics.means import check_alpha

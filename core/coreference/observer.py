@@ -7,13 +7,13 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
+from attention_sieve.core.answering import REMOVED
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.coreference.accuracy import NO_CHOICE, MentionChoices
 from attention_sieve.core.coreference.mentions import MentionText
 from attention_sieve.core.passes.batches import collect, to_device
 from attention_sieve.core.passes.collectors import FromWord, WordCollector
-from attention_sieve.core.passes.question import REMOVED
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.texts.tokens import FIRST_WORD, WordMap, word_map
 

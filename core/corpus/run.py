@@ -20,7 +20,7 @@ import numpy as np
 from filelock import FileLock, Timeout
 
 from attention_sieve.core.analysis import ANALYSES
-from attention_sieve.core.answering import Analysis, Reading, Reduction
+from attention_sieve.core.answering import Analysis, Reading, Reduction, answer
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint, randomly_initialised
 from attention_sieve.core.commands import write_whole
@@ -53,7 +53,6 @@ from attention_sieve.core.corpus.texts.text_shards import read_texts
 from attention_sieve.core.engines.work import Executor
 from attention_sieve.core.errors import AnalysisError, NoTokens, TextTooLong
 from attention_sieve.core.json_values import typed_json
-from attention_sieve.core.passes.question import answer
 from attention_sieve.core.passes.texts import PassText, check_settings, prepare, trees
 from attention_sieve.core.statistics.series import SCORE_BINS, Series, Values
 from attention_sieve.core.texts.relations import Dependencies

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from jaxtyping import Float
 
+from attention_sieve.core.answering import Arrays, Question, Result, text_alone, text_itself
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.importance.metrics import TextOutcomes
@@ -21,7 +22,6 @@ from attention_sieve.core.importance.per_text import (
     TextSlopes,
 )
 from attention_sieve.core.passes.metric import Metric
-from attention_sieve.core.passes.question import Arrays, Question, Result, text_alone, text_itself
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.texts.text import Text
 

@@ -5,10 +5,10 @@ from typing import Final
 
 import numpy as np
 
+from attention_sieve.core.answering import Question, text_alone, text_itself
 from attention_sieve.core.attention.settings import ONE_STACK, PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.laboratory.outcomes import CopyOutcomes
-from attention_sieve.core.passes.question import Question, text_alone, text_itself
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.texts.text import Text
 

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from attention_sieve.core.answering import Analysis, Reduction
+from attention_sieve.core.answering import Analysis, Arrays, Question, Reduction, text_itself
 from attention_sieve.core.attention.settings import ONE_STACK, PassSettings, head_name
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.passes.question import Arrays, Question, text_itself
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.relations.accuracy import RelationAccuracy, beats_baseline
 from attention_sieve.core.relations.cases import ParsedText, WordPredictions

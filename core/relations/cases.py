@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from attention_sieve.core.passes.question import REMOVED
+from attention_sieve.core.answering import REMOVED
 from attention_sieve.core.relations.settings import Reading
 from attention_sieve.core.statistics.cases import Joined
 from attention_sieve.core.statistics.documents import document_numbers

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from attention_sieve.core.answering import Analysis, Reduction
-from attention_sieve.core.passes.question import Question, text_itself
+from attention_sieve.core.answering import Analysis, Question, Reduction, text_itself
 from attention_sieve.core.roles.finding import RoleFinding, RoleSettings, role_finding
 from attention_sieve.core.roles.hypotheses import clearly_above
 from attention_sieve.core.roles.measures import ScoreSettings, TextMeasures, role_scores

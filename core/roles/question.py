@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from jaxtyping import Int
 
+from attention_sieve.core.answering import Arrays, Question, text_alone, text_itself
 from attention_sieve.core.attention.settings import PassSettings, live_keys
 from attention_sieve.core.checkpoints.checkpoint import AttentionLayers, Checkpoint
-from attention_sieve.core.passes.question import Arrays, Question, text_alone, text_itself
 from attention_sieve.core.passes.texts import PassText, trees, with_relations
 from attention_sieve.core.roles.matched_pairs import (
     MatchedPairs,

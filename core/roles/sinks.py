@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 import numpy as np
 from jaxtyping import Float
 
-from attention_sieve.core.answering import Analysis
+from attention_sieve.core.answering import Analysis, Question, text_alone, text_itself
 from attention_sieve.core.attention.settings import ONE_STACK, PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.passes.question import Question, text_alone, text_itself
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.statistics.means import moments
 from attention_sieve.core.texts.text import Text

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from attention_sieve.core.answering import Analysis
+from attention_sieve.core.answering import Analysis, Question, as_fields, in_single_precision, text_alone, text_itself
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
-from attention_sieve.core.passes.question import Question, as_fields, in_single_precision, text_alone, text_itself
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.similarity.distances import (
     USUAL_DISTANCES,

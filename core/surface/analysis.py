@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from jaxtyping import Float
 
-from attention_sieve.core.answering import Analysis, Reduction
-from attention_sieve.core.attention.settings import PassSettings
-from attention_sieve.core.checkpoints.checkpoint import Checkpoint
-from attention_sieve.core.passes.question import (
+from attention_sieve.core.answering import (
+    Analysis,
     Arrays,
     Question,
+    Reduction,
     array_to_text,
     as_fields,
     in_single_precision,
@@ -21,6 +20,8 @@ from attention_sieve.core.passes.question import (
     text_itself,
     text_to_array,
 )
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.statistics.series import SCORE_BINS, Series, Values
 from attention_sieve.core.surface.finding import GradientFinding, GradientSettings, SurfaceFinding, SurfaceSettings

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from attention_sieve.core.answering import Question, as_fields, in_single_precision, text_alone, text_itself
 from attention_sieve.core.attention.settings import ONE_STACK, PassSettings, Window
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
-from attention_sieve.core.passes.question import Question, as_fields, in_single_precision, text_alone, text_itself
 from attention_sieve.core.passes.texts import PassText, TextAttention
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.word_links.habits import SumsByDistance, text_distances, word_attention

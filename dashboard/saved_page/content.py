@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from attention_sieve.core.answering import AnswerQuestion, Reading, find_in, on_common_inputs
+from attention_sieve.core.answering import AnswerQuestion, Reading, answer, find_in, on_common_inputs
 from attention_sieve.core.attention.settings import Head, PassSettings, head_name
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.commands import prepared_texts, progress_bar
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.passes.question import answer
 from attention_sieve.core.passes.texts import PassText, TextAttention, check_settings, prepare, with_relations
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.finding import RoleFinding, RoleSettings

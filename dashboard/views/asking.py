@@ -8,9 +8,8 @@ import streamlit as st
 from attention_sieve.cache.answers import Answers, CorpusFinding, FindingRequest
 from attention_sieve.cache.serving.requests import Report
 from attention_sieve.cache.trees import NotKept
-from attention_sieve.core.answering import Analysis, Finding, Settings
+from attention_sieve.core.answering import Analysis, Finding, Item, Question, Result, Settings
 from attention_sieve.core.errors import EveryTextTooLong
-from attention_sieve.core.passes.question import Item, Question, Result
 from attention_sieve.core.texts.relations import Dependencies
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import TooLong

@@ -12,6 +12,7 @@ from attention_sieve.cache.answers import Engine
 from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.store.keys import answer_key
 from attention_sieve.cache.store.store import Store
+from attention_sieve.core.answering import Question, answer, text_alone
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.coreference.analysis import choice_question
@@ -28,7 +29,6 @@ from attention_sieve.core.importance.question import (
     slopes_question,
     vectors_question,
 )
-from attention_sieve.core.passes.question import Question, answer, text_alone
 from attention_sieve.core.passes.texts import prepare_all
 from attention_sieve.core.pauses import pausing
 from attention_sieve.core.relations.analysis import prediction_question

@@ -7,8 +7,8 @@ import pytest
 from passing import SELF
 
 from attention_sieve.cache.looks import packed_attention, unpacked_attention
+from attention_sieve.core.answering import text_to_array
 from attention_sieve.core.attention.settings import Window
-from attention_sieve.core.passes.question import text_to_array
 from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.roles.scores import score_batch
 from attention_sieve.core.texts.conllu import GivenTokens

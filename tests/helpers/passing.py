@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
+from attention_sieve.core.answering import answer
 from attention_sieve.core.attention.observers import Tile
 from attention_sieve.core.attention.settings import PassSettings, Window
 from attention_sieve.core.passes.batches import BATCH_TOKENS, model_inputs, plan_batches
-from attention_sieve.core.passes.question import answer
 from attention_sieve.core.passes.texts import PassText, prepare, prepare_all, window_at, with_relations
 from attention_sieve.core.roles.measures import TextMeasures
 from attention_sieve.core.roles.question import SCORES

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from attention_sieve.core.answering import find_in
+from attention_sieve.core.answering import Question, find_in
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.find import find_checkpoint
@@ -73,7 +73,6 @@ from attention_sieve.core.options import (
     add_settings_options,
     settings_of,
 )
-from attention_sieve.core.passes.question import Question
 from attention_sieve.core.texts.text import Text
 
 WITHIN = 0.01

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 
+from attention_sieve.core.answering import Question
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.importance.effects import Draws, halves
 from attention_sieve.core.importance.measures import ABLATION, Measure, damage
@@ -29,7 +30,6 @@ from attention_sieve.core.importance.pruning.curves import (
 )
 from attention_sieve.core.importance.question import ablation_question, gated_question
 from attention_sieve.core.passes.metric import Metric
-from attention_sieve.core.passes.question import Question
 from attention_sieve.core.texts.text import Text
 
 REVERSE: Final = "reverse"

@@ -25,8 +25,8 @@ from attention_sieve.cache.serving.models import Models
 from attention_sieve.cache.store import results_file
 from attention_sieve.cache.store.results_file import FORMAT, WORD_ARRAYS, checksum_of, connect
 from attention_sieve.cache.store.store import DEFAULT_MEGABYTES, Store
+from attention_sieve.core.answering import array_to_text, text_to_array
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.passes.question import array_to_text, text_to_array
 
 ROOT = Path(__file__).parents[3]
 MEGABYTE = 2**20

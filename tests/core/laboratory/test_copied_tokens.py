@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 import torch
 
+from attention_sieve.core.answering import answer
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.laboratory.outcomes import CopyOutcomes, copy_score
 from attention_sieve.core.laboratory.question import COPIED_TOKENS
 from attention_sieve.core.laboratory.training import made_tokenizer, untrained_model
-from attention_sieve.core.passes.question import answer
 from attention_sieve.core.passes.texts import prepare_all
 from attention_sieve.core.texts.conllu import GivenTokens
 from attention_sieve.core.texts.text import Text, text_of_ids

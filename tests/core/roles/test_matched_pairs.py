@@ -8,9 +8,9 @@ from passing import pass_texts, whole_map
 from scipy import stats
 
 from attention_sieve.core.analysis import results
+from attention_sieve.core.answering import answer
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.passes.question import answer
 from attention_sieve.core.passes.texts import with_relations
 from attention_sieve.core.roles.hypotheses import Criterion, role_tests
 from attention_sieve.core.roles.matched_pairs import TextMatches, joined_tests, matched_tests

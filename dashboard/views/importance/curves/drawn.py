@@ -9,6 +9,7 @@ import numpy as np
 import streamlit as st
 
 from attention_sieve.cache.serving.requests import Report, Status
+from attention_sieve.core.answering import Question
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.analysis import KINDS, ways_to_measures
@@ -28,7 +29,6 @@ from attention_sieve.core.importance.pruning.orders import (
     whole_greedy_order,
     whole_orders,
 )
-from attention_sieve.core.passes.question import Question
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.progress import with_progress
