@@ -81,6 +81,6 @@ def looked_from(
     checkpoint: Checkpoint, text: Text, settings: PassSettings, position: int
 ) -> Float[np.ndarray, "layer head key"]:
     """Attention of one token of a text, which is truncated if too long, to every key."""
-    from attention_sieve.core.passes.collectors import attention_of_token
+    from attention_sieve.core.passes.batches import attention_of_token
 
     return attention_of_token(checkpoint, prepare(checkpoint, text, settings, truncate=True), settings, position)

@@ -87,8 +87,7 @@ def attention(
     >>> found.circuitsvis(layer=2)["attention"].shape
     (12, 9, 9)
     """
-    from attention_sieve.core.passes.batches import collect
-    from attention_sieve.core.passes.collectors import MapCollector
+    from attention_sieve.core.passes.batches import MapCollector, collect
 
     with opened(model, tokenizer, {}) as checkpoint:
         of_pass = of_pass_of(checkpoint, {"attention": attention, "off": off})

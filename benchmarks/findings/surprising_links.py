@@ -20,8 +20,7 @@ from jaxtyping import Float
 from attention_sieve.core.attention.settings import PassSettings, Window, head_name
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint, randomly_initialised
-from attention_sieve.core.passes.batches import collect
-from attention_sieve.core.passes.collectors import MapCollector
+from attention_sieve.core.passes.batches import MapCollector, collect
 from attention_sieve.core.passes.texts import TextAttention, prepare
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import SPECIAL

@@ -12,8 +12,7 @@ from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.coreference.accuracy import NO_CHOICE, MentionChoices
 from attention_sieve.core.coreference.mentions import MentionText
-from attention_sieve.core.passes.batches import collect, to_device
-from attention_sieve.core.passes.collectors import FromWord, WordCollector
+from attention_sieve.core.passes.batches import FromWord, WordCollector, collect, to_device
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.texts.tokens import FIRST_WORD, WordMap, word_map
 

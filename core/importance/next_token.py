@@ -113,7 +113,7 @@ def _of_text(
     checkpoint: Checkpoint, text: PassText, settings: PassSettings, arguments: argparse.Namespace
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """What heads say for the next token of a text, and the likeliest next tokens."""
-    from attention_sieve.core.passes.collectors import attention_of_token
+    from attention_sieve.core.passes.batches import attention_of_token
     from attention_sieve.core.passes.outputs import next_tokens, token_id
 
     n_tokens = len(text.queries.ids)

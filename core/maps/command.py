@@ -130,8 +130,7 @@ def _maps(
     checkpoint: Checkpoint, prepared: Mapping[int, PassText], settings: PassSettings
 ) -> Iterator[list[tuple[int, Maps]]]:
     """The index and the maps of every text, batch by batch."""
-    from attention_sieve.core.passes.batches import collect
-    from attention_sieve.core.passes.collectors import MapCollector
+    from attention_sieve.core.passes.batches import MapCollector, collect
 
     indices = list(prepared)
     for batch in collect(checkpoint, list(prepared.values()), settings, MapCollector):

@@ -12,8 +12,7 @@ from torch import Tensor
 from attention_sieve.core.answering import REMOVED
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
-from attention_sieve.core.passes.batches import collect, to_device
-from attention_sieve.core.passes.collectors import FromWord, WordCollector
+from attention_sieve.core.passes.batches import FromWord, WordCollector, collect, to_device
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.relations.cases import WordPredictions
 from attention_sieve.core.texts.relations import Dependencies

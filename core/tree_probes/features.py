@@ -33,8 +33,7 @@ def word_attention_maps(
     """Attention between the words of prepared texts, batch by batch, each with the index of its text; the queries of a
     text are its keys.
     """
-    from attention_sieve.core.passes.batches import collect
-    from attention_sieve.core.passes.collectors import WordCollector
+    from attention_sieve.core.passes.batches import WordCollector, collect
 
     # Without truncated words, as the cost grows with the square of the number of words.
     maps = {

@@ -10,8 +10,7 @@ from torch import Tensor
 
 from attention_sieve.core.attention.settings import PassSettings, live_keys
 from attention_sieve.core.checkpoints.checkpoint import AttentionLayers, Checkpoint
-from attention_sieve.core.passes.batches import collect, to_device
-from attention_sieve.core.passes.collectors import WordCollector
+from attention_sieve.core.passes.batches import WordCollector, collect, to_device
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.texts.tokens import FIRST_WORD, WordMap, word_map
 from attention_sieve.core.word_links.pattern import PatternAttention, PatternText, WordPair

@@ -39,8 +39,7 @@ WORD_LINKS: Question[PatternText, PatternAttention] = Question(
 def _distances(
     checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
 ) -> Iterator[list[tuple[int, SumsByDistance]]]:
-    from attention_sieve.core.passes.batches import collect
-    from attention_sieve.core.passes.collectors import MapCollector
+    from attention_sieve.core.passes.batches import MapCollector, collect
 
     layers = checkpoint.attentions[settings.kind]
     for batch in collect(checkpoint, prepared, settings, MapCollector):

@@ -12,8 +12,7 @@ from attention_sieve.cache.answers import Engine
 from attention_sieve.core.answering import Question
 from attention_sieve.core.checkpoints.find import find_checkpoint
 from attention_sieve.core.errors import AnalysisError, EveryTextTooLong
-from attention_sieve.core.passes.batches import collect
-from attention_sieve.core.passes.collectors import MapCollector
+from attention_sieve.core.passes.batches import MapCollector, collect
 from attention_sieve.core.texts.text import Text, text_fields
 
 TEXTS = (

@@ -4,8 +4,7 @@ from passing import SELF, pass_texts
 from passing import look_at as looked
 
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint, randomly_initialised
-from attention_sieve.core.passes.batches import collect
-from attention_sieve.core.passes.collectors import MapCollector
+from attention_sieve.core.passes.batches import MapCollector, collect
 from attention_sieve.core.texts.text import Text
 
 TEXTS = [Text((" ".join(["the cat sat"] * n),)) for n in (3, 1, 4, 2)]

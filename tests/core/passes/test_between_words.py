@@ -9,8 +9,7 @@ from eager_words import between_words, eager
 from passing import SELF
 
 from attention_sieve.core.attention.settings import PassSettings
-from attention_sieve.core.passes.batches import collect
-from attention_sieve.core.passes.collectors import WordCollector
+from attention_sieve.core.passes.batches import WordCollector, collect
 from attention_sieve.core.passes.texts import prepare, queries_text
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import CLS_WORD, FIRST_WORD, OTHER_SPECIAL, SPECIAL, WordMap, word_map, words_of

@@ -4,8 +4,7 @@ import transformers
 
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
-from attention_sieve.core.passes.batches import model_inputs
-from attention_sieve.core.passes.collectors import attention_of_token
+from attention_sieve.core.passes.batches import attention_of_token, model_inputs
 from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.texts.text import Text
 
