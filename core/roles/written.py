@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Int
 
-from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.passes.texts import PassText, TokenNotes
 from attention_sieve.core.roles.record import (
     LACKS,
     Band,
@@ -26,7 +26,6 @@ from attention_sieve.core.roles.record import (
     within_pairs,
 )
 from attention_sieve.core.roles.rules import ANY, Rule, Tokens, WrittenRole
-from attention_sieve.core.texts.notes import TokenNotes
 from attention_sieve.core.texts.relations import ANY_RELATION, TokenPair, Wanted
 from attention_sieve.core.texts.tokens import SPECIAL
 
