@@ -30,8 +30,8 @@ from attention_sieve.core.attention.settings import head_name
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint, randomly_initialised
 from attention_sieve.core.checkpoints.packages import fetch_package
-from attention_sieve.core.relations.accuracy import RelationAccuracy
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
+from attention_sieve.core.relations.cases import RelationAccuracy
 from attention_sieve.core.relations.settings import RelationSettings
 from attention_sieve.core.texts.text import Text, read_file
 

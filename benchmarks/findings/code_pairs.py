@@ -19,8 +19,8 @@ from attention_sieve.core.checkpoints.sample_decoder import SAMPLE_DECODER
 from attention_sieve.core.errors import CheckpointError
 from attention_sieve.core.pairs.make import BRACKETS, DEF_USE, passages
 from attention_sieve.core.passes.texts import prepare_all
-from attention_sieve.core.relations.accuracy import ALL, RelationAccuracy
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
+from attention_sieve.core.relations.cases import ALL, RelationAccuracy
 from attention_sieve.core.relations.finding import RelationFinding
 from attention_sieve.core.relations.settings import RelationSettings
 from attention_sieve.core.texts.pairs import WrittenPair, pairs_line

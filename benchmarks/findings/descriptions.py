@@ -22,9 +22,8 @@ from attention_sieve.core.coreference.analysis import COREFERENCE_ANALYSIS
 from attention_sieve.core.descriptions.accuracies import ReadMentions
 from attention_sieve.core.descriptions.describe import Known, describe_heads
 from attention_sieve.core.descriptions.facts import Fact, HeadDescription, RelationFact, ShareFact
-from attention_sieve.core.relations.accuracy import RelationAccuracy, relation_accuracies
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
-from attention_sieve.core.relations.cases import TextPredictions
+from attention_sieve.core.relations.cases import RelationAccuracy, TextPredictions, relation_accuracies
 from attention_sieve.core.relations.settings import DIRECTIONS
 from attention_sieve.core.surface.analysis import SURFACE_ANALYSIS
 from attention_sieve.core.surface.per_text import TextSurface

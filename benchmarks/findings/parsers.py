@@ -19,9 +19,8 @@ import numpy as np
 from attention_sieve.core.answering import find
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint, randomly_initialised
-from attention_sieve.core.relations.accuracy import RelationAccuracy, relation_accuracies
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
-from attention_sieve.core.relations.cases import TextPredictions
+from attention_sieve.core.relations.cases import RelationAccuracy, TextPredictions, relation_accuracies
 from attention_sieve.core.relations.settings import DIRECTIONS, Direction
 from attention_sieve.core.texts.text import Text, read_file
 

@@ -13,8 +13,14 @@ from attention_sieve.core.coreference.accuracy import MentionChoices, joined_of,
 from attention_sieve.core.coreference.accuracy import cases_of as mention_cases
 from attention_sieve.core.coreference.mentions import MentionText
 from attention_sieve.core.descriptions.facts import KeyControl, MentionFact, RelationFact
-from attention_sieve.core.relations.accuracy import best_offset, is_at_offset
-from attention_sieve.core.relations.cases import NO_RELATION, RelationCases, TextPredictions, cases_of
+from attention_sieve.core.relations.cases import (
+    NO_RELATION,
+    RelationCases,
+    TextPredictions,
+    best_offset,
+    cases_of,
+    is_at_offset,
+)
 from attention_sieve.core.relations.settings import DIRECTIONS
 from attention_sieve.core.statistics.cases import N_HALVES, HeadCases, judge, key_matched
 

@@ -1,4 +1,5 @@
-"""Texts in batches of similar length, run through the model with one result per text; and collectors of attention, entry by entry or between words, layer by layer."""
+"""Texts in batches of similar length, run through the model with one result per text; and collectors of attention,
+entry by entry or between words, layer by layer."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

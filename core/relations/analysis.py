@@ -13,8 +13,7 @@ from attention_sieve.core.attention.settings import ONE_STACK, PassSettings, hea
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.texts import PassText
-from attention_sieve.core.relations.accuracy import RelationAccuracy, beats_baseline
-from attention_sieve.core.relations.cases import ParsedText, WordPredictions
+from attention_sieve.core.relations.cases import ParsedText, RelationAccuracy, WordPredictions, beats_baseline
 from attention_sieve.core.relations.finding import RelationFinding, relation_finding
 from attention_sieve.core.relations.settings import AS_IN_PAPER, DIRECTIONS, OFFSETS, RelationSettings
 from attention_sieve.core.statistics.cases import LEAST_TIMES

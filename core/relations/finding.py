@@ -9,8 +9,15 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from attention_sieve.core.attention.settings import Head
-from attention_sieve.core.relations.accuracy import ALL, RelationAccuracy, beats_baseline, relation_accuracies
-from attention_sieve.core.relations.cases import ParsedText, TextPredictions, WordPredictions
+from attention_sieve.core.relations.cases import (
+    ALL,
+    ParsedText,
+    RelationAccuracy,
+    TextPredictions,
+    WordPredictions,
+    beats_baseline,
+    relation_accuracies,
+)
 from attention_sieve.core.relations.settings import (
     AS_IN_PAPER,
     DIRECTIONS,

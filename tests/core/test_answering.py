@@ -13,9 +13,8 @@ from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.errors import AnalysisError, TextTooLong
 from attention_sieve.core.options import add_settings_options, settings_of
 from attention_sieve.core.passes.texts import prepare_all
-from attention_sieve.core.relations.accuracy import relation_accuracies
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
-from attention_sieve.core.relations.cases import TextPredictions
+from attention_sieve.core.relations.cases import TextPredictions, relation_accuracies
 from attention_sieve.core.relations.observer import predictions
 from attention_sieve.core.relations.settings import RelationSettings
 from attention_sieve.core.texts.relations import dependencies

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from attention_sieve.core.attention.settings import head_name
-from attention_sieve.core.relations.accuracy import ALL
+from attention_sieve.core.relations.cases import ALL
 from attention_sieve.core.relations.settings import Direction
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.axes import note, note_rows

@@ -8,8 +8,7 @@ from passing import SELF
 
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.texts import prepare, queries_text
-from attention_sieve.core.relations.accuracy import ALL, beats_baseline, relation_accuracies
-from attention_sieve.core.relations.cases import TextPredictions
+from attention_sieve.core.relations.cases import ALL, TextPredictions, beats_baseline, relation_accuracies
 from attention_sieve.core.relations.command import add_command
 from attention_sieve.core.relations.observer import predictions
 from attention_sieve.core.relations.settings import RelationSettings

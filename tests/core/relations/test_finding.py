@@ -8,9 +8,8 @@ import pytest
 from made_attention import along_no_tree
 
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.relations.accuracy import ALL, OffsetBaseline, RelationAccuracy
 from attention_sieve.core.relations.analysis import COLUMNS, RELATION_ANALYSIS
-from attention_sieve.core.relations.cases import TextPredictions
+from attention_sieve.core.relations.cases import ALL, OffsetBaseline, RelationAccuracy, TextPredictions
 from attention_sieve.core.relations.finding import BestRelation, Evaluation, RelationFinding
 from attention_sieve.core.relations.settings import AS_IN_PAPER, RelationSettings
 from attention_sieve.core.statistics.cases import Joined, key_matched

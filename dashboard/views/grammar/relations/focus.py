@@ -8,9 +8,8 @@ from jaxtyping import Bool
 
 from attention_sieve.cache.answers import CorpusFinding
 from attention_sieve.core.attention.settings import Head, head_name
-from attention_sieve.core.relations.accuracy import ALL, RelationAccuracy
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
-from attention_sieve.core.relations.cases import NO_RELATION
+from attention_sieve.core.relations.cases import ALL, NO_RELATION, RelationAccuracy
 from attention_sieve.core.relations.finding import RelationFinding
 from attention_sieve.core.relations.settings import Direction, RelationSettings
 from attention_sieve.core.texts.relations import Dependencies

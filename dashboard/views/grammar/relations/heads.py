@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 from jaxtyping import Bool, Float
 
-from attention_sieve.core.relations.accuracy import beats_baseline
+from attention_sieve.core.relations.cases import beats_baseline
 from attention_sieve.core.relations.finding import ByArgmax
 from attention_sieve.core.relations.settings import DIRECTIONS
 from attention_sieve.core.roles.roles import ROLES

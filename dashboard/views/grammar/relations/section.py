@@ -10,8 +10,8 @@ import streamlit as st
 from attention_sieve.cache.answers import CorpusFinding
 from attention_sieve.core.checkpoints.find import randomly_initialised
 from attention_sieve.core.command_lines import given_options
-from attention_sieve.core.relations.accuracy import ALL
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
+from attention_sieve.core.relations.cases import ALL
 from attention_sieve.core.relations.finding import MIN_CASES, RelationFinding
 from attention_sieve.core.relations.settings import AS_IN_CODE, AS_IN_PAPER, USUAL_CASES, Margin, RelationSettings
 from attention_sieve.core.statistics.documents import documents_note

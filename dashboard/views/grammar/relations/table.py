@@ -8,8 +8,8 @@ import pandas as pd
 import streamlit as st
 from streamlit.elements.lib.column_types import ColumnConfig
 
-from attention_sieve.core.relations.accuracy import ALL, RelationAccuracy
 from attention_sieve.core.relations.analysis import relation_table
+from attention_sieve.core.relations.cases import ALL, RelationAccuracy
 from attention_sieve.core.relations.finding import RelationFinding
 from attention_sieve.core.relations.settings import Direction
 from attention_sieve.dashboard import state

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from attention_sieve.core.relations.accuracy import OffsetBaseline
 from attention_sieve.core.relations.analysis import COLUMNS
+from attention_sieve.core.relations.cases import OffsetBaseline
 from attention_sieve.core.relations.finding import FEWEST_RELATIONS, BestRelation
 from attention_sieve.core.relations.settings import AS_IN_CODE as CODE
 from attention_sieve.core.relations.settings import AS_IN_PAPER, FARTHEST, USUAL_CASES, VOITA_MARGIN

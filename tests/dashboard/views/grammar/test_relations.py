@@ -15,8 +15,8 @@ from attention_sieve.cache.trees import PARSED_PER_REPORT
 from attention_sieve.core.answering import find
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint, randomly_initialised
-from attention_sieve.core.relations.accuracy import ALL
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
+from attention_sieve.core.relations.cases import ALL
 from attention_sieve.core.relations.settings import DIRECTIONS, RelationSettings
 from attention_sieve.core.texts.relations import ROOT, Dependencies, dependencies
 from attention_sieve.core.texts.text import Text, read_file

@@ -16,14 +16,17 @@ from scipy.stats import binomtest
 
 from attention_sieve.core.checkpoints.find import load_checkpoint, randomly_initialised
 from attention_sieve.core.passes.texts import prepare
-from attention_sieve.core.relations.accuracy import (
+from attention_sieve.core.relations.cases import (
     ALL,
+    NO_RELATION,
+    NONE,
+    TextPredictions,
     among_right_words,
     beats_baseline,
     best_offset,
+    cases_of,
     relation_accuracies,
 )
-from attention_sieve.core.relations.cases import NO_RELATION, NONE, TextPredictions, cases_of
 from attention_sieve.core.relations.observer import predictions
 from attention_sieve.core.relations.settings import AS_IN_CODE, DIRECTIONS, OFFSETS, RelationSettings
 from attention_sieve.core.texts.relations import ROOT, Dependencies, dependencies
