@@ -9,13 +9,12 @@ from collections.abc import Callable
 from attention_sieve.core import analysis
 from attention_sieve.core.passes.texts import prepare_all, with_relations
 from attention_sieve.core.roles.finding import role_finding
-from attention_sieve.core.roles.hypotheses import Criterion
+from attention_sieve.core.roles.hypotheses import Criterion, resamples, stability
 from attention_sieve.core.roles.measures import ScoreSettings, role_scores
 from attention_sieve.core.roles.question import SCORES
 from attention_sieve.core.roles.scores import layer_sieves
 from attention_sieve.core.roles.uncertainty.anytime import role_evidence
 from attention_sieve.core.roles.uncertainty.intervals import with_syntactic_intervals
-from attention_sieve.core.roles.uncertainty.stability import resamples, stability
 from attention_sieve.dashboard.samples import read_sample
 from benchmarks.shared import material
 

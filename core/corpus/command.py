@@ -42,12 +42,11 @@ from attention_sieve.core.progress import ProgressBar
 from attention_sieve.core.relations.analysis import RELATION_NAMES
 from attention_sieve.core.relations.settings import DIRECTIONS
 from attention_sieve.core.roles.command import add_roles_option, score_settings
-from attention_sieve.core.roles.hypotheses import Criterion, n_holding
+from attention_sieve.core.roles.hypotheses import Criterion, few_texts, n_holding
 from attention_sieve.core.roles.measures import ScoreSettings
 from attention_sieve.core.roles.roles import role_title, shown_roles
 from attention_sieve.core.roles.tables import head_table
 from attention_sieve.core.roles.uncertainty.anytime import as_odds
-from attention_sieve.core.roles.uncertainty.stability import few_texts
 from attention_sieve.core.texts.text import STREAMED
 
 RESULTS_FOLDER: Final = "folder of the results"

@@ -7,12 +7,11 @@ import numpy as np
 
 from attention_sieve.core.answering import Analysis, Question, Reduction, text_itself
 from attention_sieve.core.roles.finding import RoleFinding, RoleSettings, role_finding
-from attention_sieve.core.roles.hypotheses import clearly_above
+from attention_sieve.core.roles.hypotheses import clearly_above, resamples, stability
 from attention_sieve.core.roles.measures import ScoreSettings, TextMeasures, role_scores
 from attention_sieve.core.roles.question import scores_question
 from attention_sieve.core.roles.uncertainty.anytime import as_odds, holds_by_evidence, role_evidence
 from attention_sieve.core.roles.uncertainty.intervals import with_syntactic_intervals
-from attention_sieve.core.roles.uncertainty.stability import resamples, stability
 from attention_sieve.core.statistics.series import SCORE_BINS, SHARE_BINS, TAUS, Series, Values
 from attention_sieve.core.texts.text import Text
 

@@ -42,7 +42,7 @@ from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.card import MARKDOWN, role_card
 from attention_sieve.core.roles.controls import ControlPass, control_passes, counts_of
 from attention_sieve.core.roles.finding import RoleFinding, RoleSettings, role_finding
-from attention_sieve.core.roles.hypotheses import Criterion
+from attention_sieve.core.roles.hypotheses import Criterion, few_texts
 from attention_sieve.core.roles.matched_pairs import joined_tests, matched_tests
 from attention_sieve.core.roles.measures import SYNTACTIC, ScoreSettings
 from attention_sieve.core.roles.question import MATCHED_PAIRS, matched_questions
@@ -57,7 +57,6 @@ from attention_sieve.core.roles.tables import (
     read_score_table,
     score_table,
 )
-from attention_sieve.core.roles.uncertainty.stability import few_texts
 from attention_sieve.core.texts.text import Text, decoded
 
 OF_READING: Final = ("checkpoint", "texts", "text_columns", "parser", "random_weights", "attention", "off")

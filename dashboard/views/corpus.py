@@ -12,12 +12,11 @@ from attention_sieve.cache.answers import CorpusFinding
 from attention_sieve.core.command_lines import given_options
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.finding import RoleFinding, RoleSettings, role_finding
-from attention_sieve.core.roles.hypotheses import Criterion, HeadTests
+from attention_sieve.core.roles.hypotheses import Criterion, HeadTests, Resamples, resamples, stability
 from attention_sieve.core.roles.matched_pairs import MatchedTests, joined_tests, matched_tests
 from attention_sieve.core.roles.measures import RoleScores
 from attention_sieve.core.roles.question import MATCHED_PAIRS, matched_questions
 from attention_sieve.core.roles.uncertainty.intervals import with_syntactic_intervals
-from attention_sieve.core.roles.uncertainty.stability import Resamples, resamples, stability
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.controls import memory

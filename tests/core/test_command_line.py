@@ -16,11 +16,10 @@ from small_checkpoints import save
 from attention_sieve.__main__ import main
 from attention_sieve.core.commands import TABLES, check_output
 from attention_sieve.core.comparison.differences import paired_tests
-from attention_sieve.core.roles.hypotheses import Criterion, role_tests
+from attention_sieve.core.roles.hypotheses import Criterion, resamples, role_tests, stability
 from attention_sieve.core.roles.measures import SYNTACTIC, ScoreSettings, role_scores
 from attention_sieve.core.roles.roles import COARSE_ROLES, FURTHER_ROLES, ROLES
 from attention_sieve.core.roles.uncertainty.anytime import holds_by_evidence, role_evidence
-from attention_sieve.core.roles.uncertainty.stability import resamples, stability
 from attention_sieve.core.texts.text import Text, read_typed
 
 ROOT = Path(__file__).parents[2]

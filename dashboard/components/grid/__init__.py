@@ -6,9 +6,8 @@ from typing import Any, Final
 import numpy as np
 
 from attention_sieve.core.attention.settings import Head
-from attention_sieve.core.roles.hypotheses import Criterion
+from attention_sieve.core.roles.hypotheses import CERTAIN, RESAMPLES, Criterion
 from attention_sieve.core.roles.on_text import PassedText
-from attention_sieve.core.roles.uncertainty.stability import CERTAIN, RESAMPLES
 from attention_sieve.dashboard import wording
 from attention_sieve.dashboard.components.choosing import choose, heads_data, heads_source
 from attention_sieve.dashboard.components.grid.patterns import Patterns

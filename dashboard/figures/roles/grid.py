@@ -8,9 +8,9 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.roles.hypotheses import CERTAIN
 from attention_sieve.core.roles.measures import Scale
 from attention_sieve.core.roles.roles import ROLES
-from attention_sieve.core.roles.uncertainty.stability import CERTAIN
 from attention_sieve.dashboard.figures.figure import percent
 
 STABLE: Final = "share of bootstrap resamples of the texts in which the head has the same label: the role, or no role"

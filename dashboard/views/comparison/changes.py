@@ -18,8 +18,8 @@ from attention_sieve.core.comparison.transitions import (
     role_changes,
     transitions,
 )
+from attention_sieve.core.roles.hypotheses import CERTAIN, resamples, stability
 from attention_sieve.core.roles.roles import role_title
-from attention_sieve.core.roles.uncertainty.stability import CERTAIN, resamples, stability
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard import controls, link, state
 from attention_sieve.dashboard import wording as shared_wording

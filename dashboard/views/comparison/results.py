@@ -13,10 +13,9 @@ from attention_sieve.core.comparison.transitions import changed_heads, role_chan
 from attention_sieve.core.corpus.paired import check_same_texts, read_differences
 from attention_sieve.core.corpus.results import Results
 from attention_sieve.core.corpus.statistics import EVERYTHING
-from attention_sieve.core.roles.hypotheses import HeadTests
+from attention_sieve.core.roles.hypotheses import HeadTests, few_texts
 from attention_sieve.core.roles.roles import shown_roles_of_all
 from attention_sieve.core.roles.tables import by_head
-from attention_sieve.core.roles.uncertainty.stability import few_texts
 from attention_sieve.dashboard import controls, state
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.figures.appearance import LOOKS

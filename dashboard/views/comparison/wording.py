@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 from attention_sieve.core.comparison.differences import ROUNDING
 from attention_sieve.core.finetuning.chance import AgainstChance
 from attention_sieve.core.finetuning.movie_reviews import N_TRAINING, REQUIREMENT
+from attention_sieve.core.roles.hypotheses import CERTAIN, RESAMPLES
 from attention_sieve.core.roles.measures import Scale
-from attention_sieve.core.roles.uncertainty.stability import CERTAIN, RESAMPLES
 from attention_sieve.core.similarity.distances import MOST
 from attention_sieve.dashboard.figures.figure import counted
 from attention_sieve.dashboard.figures.scales import WORDS

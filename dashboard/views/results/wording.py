@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from attention_sieve.core.roles.uncertainty.stability import FEW, FEWEST
+from attention_sieve.core.roles.hypotheses import FEW, FEWEST
 from attention_sieve.core.statistics.series import TAUS
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.figure import counted

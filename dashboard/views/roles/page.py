@@ -13,13 +13,12 @@ import streamlit as st
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.roles.card import role_card
-from attention_sieve.core.roles.hypotheses import HeadTests, n_holding, untested
+from attention_sieve.core.roles.hypotheses import HeadTests, few_texts, n_holding, untested
 from attention_sieve.core.roles.matched_pairs import MatchedTests
 from attention_sieve.core.roles.roles import combinations, role_title, shown_roles
 from attention_sieve.core.roles.sinks import SINK_ANALYSIS, sink_table
 from attention_sieve.core.roles.tables import head_table
 from attention_sieve.core.roles.uncertainty.sensitivity import LEAST_TEXTS, counts_by_tau, counts_by_texts
-from attention_sieve.core.roles.uncertainty.stability import few_texts
 from attention_sieve.core.statistics.by_role import overlap
 from attention_sieve.dashboard import link, state
 from attention_sieve.dashboard import wording as shared_wording

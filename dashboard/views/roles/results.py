@@ -8,10 +8,9 @@ import streamlit as st
 
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.corpus.statistics import EVERYTHING
-from attention_sieve.core.roles.hypotheses import HeadTests, n_holding, untested
+from attention_sieve.core.roles.hypotheses import FEW, HeadTests, few_texts, n_holding, untested
 from attention_sieve.core.roles.roles import combinations, shown_roles
 from attention_sieve.core.roles.tables import head_table
-from attention_sieve.core.roles.uncertainty.stability import FEW, few_texts
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.components.selection import Selection

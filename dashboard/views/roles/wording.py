@@ -7,6 +7,7 @@ from attention_sieve.core.copying.finding import CopySettings
 from attention_sieve.core.copying.writes import SAMPLE
 from attention_sieve.core.descriptions.accuracies import LEAST_CASES
 from attention_sieve.core.descriptions.describe import MOSTLY, OTHERWISE
+from attention_sieve.core.roles import hypotheses
 from attention_sieve.core.roles.controls import SEEDS
 from attention_sieve.core.roles.hypotheses import CONSTANT_SPREAD, LEAST_GAIN
 from attention_sieve.core.roles.matched_pairs import MOST_OTHERS
@@ -15,7 +16,7 @@ from attention_sieve.core.roles.record import LOCAL_RADIUS
 from attention_sieve.core.roles.roles import role_title
 from attention_sieve.core.roles.rules import READERS, Relative
 from attention_sieve.core.roles.sinks import SINK_ANALYSIS
-from attention_sieve.core.roles.uncertainty import intervals, stability
+from attention_sieve.core.roles.uncertainty import intervals
 from attention_sieve.core.roles.uncertainty.sensitivity import LEAST_TEXTS
 from attention_sieve.core.statistics.evidence import STAKES
 from attention_sieve.core.texts.relations import RELATIONS
@@ -36,9 +37,9 @@ NUMBERS: Final = {
     "times": f"{CopySettings.times:g}",
     "rise": f"{CopySettings.rise:g}",
     "seeds": str(len(SEEDS)),
-    "resamples": str(stability.RESAMPLES),
+    "resamples": str(hypotheses.RESAMPLES),
     "most_others": str(MOST_OTHERS),
-    "certain": percent(stability.CERTAIN),
+    "certain": percent(hypotheses.CERTAIN),
     "t_resamples": str(intervals.RESAMPLES),
     "least_texts": str(intervals.LEAST_TEXTS),
     "mostly": f"{100 * MOSTLY:g}%",

@@ -39,12 +39,11 @@ from attention_sieve.core.relations.analysis import RELATION_ANALYSIS, RELATION_
 from attention_sieve.core.relations.settings import RelationSettings
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.finding import RoleSettings
-from attention_sieve.core.roles.hypotheses import Criterion, role_tests
+from attention_sieve.core.roles.hypotheses import Criterion, few_texts, role_tests
 from attention_sieve.core.roles.measures import ScoreSettings, role_scores
 from attention_sieve.core.roles.question import SCORES, scores_question
 from attention_sieve.core.roles.roles import FURTHER_ROLES, ROLES
 from attention_sieve.core.roles.uncertainty.anytime import role_evidence
-from attention_sieve.core.roles.uncertainty.stability import few_texts
 from attention_sieve.core.statistics.series import TAUS, quantile
 from attention_sieve.core.surface.analysis import surface_question
 from attention_sieve.core.surface.frequencies import english_frequencies

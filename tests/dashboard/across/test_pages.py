@@ -8,8 +8,8 @@ from reading import arcs, said, sent
 from streamlit.util import calc_hash
 
 from attention_sieve.core.errors import CheckpointError
+from attention_sieve.core.roles.hypotheses import RESAMPLES
 from attention_sieve.core.roles.roles import ROLES
-from attention_sieve.core.roles.uncertainty.stability import RESAMPLES
 from attention_sieve.dashboard import controls, wording
 from attention_sieve.dashboard.plain import WORD_JOINER, plain
 from attention_sieve.dashboard.views.inspect import wording as inspect_wording

@@ -16,8 +16,7 @@ from attention_sieve.core.corpus.manifest import STATISTICS
 from attention_sieve.core.corpus.paired import DIFFERENCES
 from attention_sieve.core.corpus.results import open_results, recent_results
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.roles.hypotheses import Criterion
-from attention_sieve.core.roles.uncertainty.stability import few_texts
+from attention_sieve.core.roles.hypotheses import Criterion, few_texts
 from attention_sieve.dashboard import controls, wording
 from attention_sieve.dashboard.offers import results
 from attention_sieve.dashboard.plain import WORD_JOINER

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from attention_sieve.core.roles.hypotheses import Criterion, role_tests
-from attention_sieve.core.roles.uncertainty.stability import RESAMPLES, few_texts, resamples, stability
+from attention_sieve.core.roles.hypotheses import RESAMPLES, Criterion, few_texts, resamples, role_tests, stability
 
 ROLES = ("local", "block")
 PLAIN = Criterion(correction="none")
