@@ -6,7 +6,7 @@ from attention_sieve.calls.analyses import BY_NAME, settings_of_call
 from attention_sieve.calls.given import SHARED, check_keywords, of_pass_of, opened, parsed, too_long_in, watched
 from attention_sieve.core.commands import prepared_texts
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.roles.on_text import pass_text
+from attention_sieve.core.roles.question import pass_text
 
 if TYPE_CHECKING:
     from attention_sieve.dashboard.standalone.notebook import HeadsWidget

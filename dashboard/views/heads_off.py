@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float
 from attention_sieve.cache.on_screen import changed
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.roles.hypotheses import HeadTests
-from attention_sieve.core.roles.on_text import PassedText
+from attention_sieve.core.roles.question import PassedText
 from attention_sieve.core.roles.roles import shown_roles
 from attention_sieve.core.texts.tokens import SPECIAL
 from attention_sieve.dashboard import link, state, wording

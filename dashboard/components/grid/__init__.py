@@ -7,7 +7,7 @@ import numpy as np
 
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.roles.hypotheses import CERTAIN, RESAMPLES, Criterion
-from attention_sieve.core.roles.on_text import PassedText
+from attention_sieve.core.roles.question import PassedText
 from attention_sieve.dashboard import wording
 from attention_sieve.dashboard.components.choosing import choose, heads_data, heads_source
 from attention_sieve.dashboard.components.grid.patterns import Patterns

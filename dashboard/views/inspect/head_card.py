@@ -15,7 +15,7 @@ from attention_sieve.core.importance.per_text import LabelledText
 from attention_sieve.core.importance.settings import AblationSettings
 from attention_sieve.core.roles.hypotheses import HeadTests, few_texts, tests_of
 from attention_sieve.core.roles.measures import RoleScores, Scale
-from attention_sieve.core.roles.on_text import PassedText
+from attention_sieve.core.roles.question import PassedText
 from attention_sieve.core.roles.roles import coarse_roles, shown_roles, similar_heads
 from attention_sieve.core.roles.uncertainty.anytime import as_odds, odds
 from attention_sieve.core.similarity.distances import HeadDistances, nearest_heads

@@ -11,8 +11,7 @@ from attention_sieve.cache.serving.requests import Report, Status
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.errors import TextTooLong
 from attention_sieve.core.roles.measures import joined, role_scores
-from attention_sieve.core.roles.on_text import PassedText
-from attention_sieve.core.roles.question import SCORES, each_alone, scores_question
+from attention_sieve.core.roles.question import SCORES, PassedText, each_alone, scores_question
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import TooLong
 from attention_sieve.dashboard import state, wording

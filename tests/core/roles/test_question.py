@@ -7,8 +7,7 @@ from attention_sieve.core.analysis import results
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.roles.measures import ScoreSettings, role_scores
-from attention_sieve.core.roles.on_text import pass_text
-from attention_sieve.core.roles.question import SCORES
+from attention_sieve.core.roles.question import SCORES, pass_text
 from attention_sieve.core.texts.text import text_of
 
 SELF = PassSettings()
