@@ -1,4 +1,4 @@
-"""Texts with their trees, what every head predicts for their words, and these words as cases."""
+"""Heads as parsers: texts with their trees, what heads predict for their words, and how often that is right."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields

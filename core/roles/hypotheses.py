@@ -1,5 +1,5 @@
-"""Tests of roles of heads: one-sided tests over texts, corrected, and whether what they find stays the same when the
-texts are resampled."""
+"""Tests which head has which role, from the scores of many texts: p-values, corrections and intervals, and whether the
+labels stay the same when the texts are resampled."""
 
 import math
 from collections.abc import Iterable, Sequence
