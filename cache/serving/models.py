@@ -20,10 +20,9 @@ from attention_sieve.cache.limits import limit_from
 from attention_sieve.cache.serving.batch import warm_parser
 from attention_sieve.cache.serving.failures import as_exception
 from attention_sieve.cache.serving.memory import free_memory, gpu_bytes, machine_bytes
-from attention_sieve.core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint, CheckpointFiles, fingerprint
 from attention_sieve.core.checkpoints.checks.files import WEIGHT_FILES, n_saved
 from attention_sieve.core.checkpoints.find import bundled_folder, choose_device, load_checkpoint
-from attention_sieve.core.checkpoints.fingerprints import fingerprint
 from attention_sieve.core.checkpoints.folders import checkpoints_folder, program_folder
 from attention_sieve.core.checkpoints.trial_load import try_to_load
 from attention_sieve.core.errors import AnalysisError, CheckpointError, is_out_of_memory

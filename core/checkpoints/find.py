@@ -16,7 +16,14 @@ from typing import Any, Final
 
 from attention_sieve.core.attention.settings import ONE_STACK, TWO_STACKS
 from attention_sieve.core.checkpoints.adapters import checked_adapter, n_classes
-from attention_sieve.core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
+from attention_sieve.core.checkpoints.checkpoint import (
+    Checkpoint,
+    CheckpointFiles,
+    FileState,
+    file_states,
+    fingerprint,
+    held_still,
+)
 from attention_sieve.core.checkpoints.checks.files import (
     ADAPTER_CONFIG,
     CHECKPOINT_FILES,
@@ -25,7 +32,6 @@ from attention_sieve.core.checkpoints.checks.files import (
     checked_config,
     saved_format,
 )
-from attention_sieve.core.checkpoints.fingerprints import FileState, file_states, fingerprint, held_still
 from attention_sieve.core.checkpoints.folders import checkpoints_folder, holds_checkpoint, made_checkpoints
 from attention_sieve.core.checkpoints.gguf import SUFFIX as GGUF
 from attention_sieve.core.checkpoints.gguf import WEIGHTS, folder_of_gguf

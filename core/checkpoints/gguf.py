@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Final
 
-from attention_sieve.core.checkpoints.fingerprints import file_sha256
+from attention_sieve.core.checkpoints.checkpoint import file_sha256
 from attention_sieve.core.checkpoints.folders import UNFINISHED, program_folder
 from attention_sieve.core.errors import CheckpointError, first_line, panics_caught, shortened
 

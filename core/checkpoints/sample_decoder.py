@@ -10,7 +10,7 @@ import zipfile
 from pathlib import Path
 from typing import Any, Final
 
-from attention_sieve.core.checkpoints.fingerprints import file_sha256
+from attention_sieve.core.checkpoints.checkpoint import file_sha256
 from attention_sieve.core.checkpoints.folders import checkpoints_folder, program_folder
 from attention_sieve.core.checkpoints.gguf import write_checkpoint
 from attention_sieve.core.checkpoints.packages import fetch_package

@@ -4,9 +4,9 @@ import shutil
 import pytest
 import torch
 
+from attention_sieve.core.checkpoints.checkpoint import file_sha256, file_states, fingerprint, held_still
 from attention_sieve.core.checkpoints.checks.files import WHOLE_FILES
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
-from attention_sieve.core.checkpoints.fingerprints import file_sha256, file_states, fingerprint, held_still
 from attention_sieve.core.errors import CheckpointError
 
 CHANGED = (
