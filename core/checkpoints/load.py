@@ -21,7 +21,7 @@ from transformers.utils import logging as transformers_logging
 from attention_sieve.core.checkpoints.adapters import adapter_weights, n_classes
 from attention_sieve.core.checkpoints.checkpoint import DTYPES, Checkpoint, CheckpointFiles, OutputHead
 from attention_sieve.core.checkpoints.checks.self_check import is_eager, self_check
-from attention_sieve.core.checkpoints.checks.size import check_size
+from attention_sieve.core.checkpoints.checks.size import check_size, check_tokenizer_files
 from attention_sieve.core.checkpoints.checks.soundness import (
     check_layers,
     check_vocabulary,
@@ -30,7 +30,6 @@ from attention_sieve.core.checkpoints.checks.soundness import (
     own_memory,
     stated_length,
 )
-from attention_sieve.core.checkpoints.checks.tokenizer_files import check_tokenizer_files
 from attention_sieve.core.checkpoints.gguf import MISMATCH
 from attention_sieve.core.checkpoints.merging import merge_adapter, sharing_weights
 from attention_sieve.core.checkpoints.removed_heads import REMOVED_HEADS

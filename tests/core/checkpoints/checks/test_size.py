@@ -8,7 +8,7 @@ import pytest
 from small_checkpoints import edit_json
 
 from attention_sieve.core.checkpoints.checks.files import n_saved
-from attention_sieve.core.checkpoints.checks.tokenizer_files import MAX_ADDED, MAX_ENTRIES
+from attention_sieve.core.checkpoints.checks.size import MAX_ADDED, MAX_ENTRIES
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.errors import CheckpointError
 
@@ -103,7 +103,7 @@ def test_a_tokenizer_beyond_all_bounds_is_refused(folder, change, message):
 
 
 def test_a_tokenizer_of_too_many_words_is_refused(folder, monkeypatch):
-    monkeypatch.setattr("attention_sieve.core.checkpoints.checks.tokenizer_files.MAX_ENTRIES", 1_000)
+    monkeypatch.setattr("attention_sieve.core.checkpoints.checks.size.MAX_ENTRIES", 1_000)
     edit_tokenizer(folder, lambda content: content["model"]["vocab"].update((f"w{n}", n) for n in range(1_000)))
     with pytest.raises(CheckpointError, match=r"tokenizer\.json of .* has 1,1\d\d tokens, and at most 1,000 are read"):
         load(folder)
