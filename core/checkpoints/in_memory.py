@@ -13,8 +13,7 @@ from torch import nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from attention_sieve.core.checkpoints.checkpoint import DTYPES, Checkpoint
-from attention_sieve.core.checkpoints.checks.self_check import is_eager
-from attention_sieve.core.checkpoints.checks.soundness import check_weights
+from attention_sieve.core.checkpoints.checks.self_check import check_weights, is_eager
 from attention_sieve.core.checkpoints.find import DEVICES, described
 from attention_sieve.core.checkpoints.load import checkpoint_of
 from attention_sieve.core.checkpoints.spread import input_device

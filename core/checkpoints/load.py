@@ -20,16 +20,17 @@ from transformers.utils import logging as transformers_logging
 
 from attention_sieve.core.checkpoints.adapters import adapter_weights, n_classes
 from attention_sieve.core.checkpoints.checkpoint import DTYPES, Checkpoint, CheckpointFiles, OutputHead
-from attention_sieve.core.checkpoints.checks.self_check import is_eager, self_check
-from attention_sieve.core.checkpoints.checks.size import check_size, check_tokenizer_files
-from attention_sieve.core.checkpoints.checks.soundness import (
+from attention_sieve.core.checkpoints.checks.self_check import (
     check_layers,
     check_vocabulary,
     check_weights,
+    is_eager,
     keep_names_as_text,
     own_memory,
+    self_check,
     stated_length,
 )
+from attention_sieve.core.checkpoints.checks.size import check_size, check_tokenizer_files
 from attention_sieve.core.checkpoints.gguf import MISMATCH
 from attention_sieve.core.checkpoints.merging import merge_adapter, sharing_weights
 from attention_sieve.core.checkpoints.removed_heads import REMOVED_HEADS
