@@ -24,7 +24,7 @@ from attention_sieve.core.coreference.analysis import COREFERENCE_ANALYSIS
 from attention_sieve.core.coreference.files import KINDS, read_mentions
 from attention_sieve.core.coreference.mentions import WINDOW, windows
 from attention_sieve.core.options import add_analysis_command, settings_of
-from attention_sieve.core.statistics.documents import documents_note
+from attention_sieve.core.statistics.means import documents_note
 
 Piece = TypeVar("Piece")
 

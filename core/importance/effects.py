@@ -10,8 +10,7 @@ from jaxtyping import Float, Int
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.metrics import Score, TextOutcomes
 from attention_sieve.core.importance.verdicts import RESAMPLES, changes, verdicts
-from attention_sieve.core.statistics.documents import document_numbers
-from attention_sieve.core.statistics.means import Correction, adjusted
+from attention_sieve.core.statistics.means import Correction, adjusted, document_numbers
 
 CORPORA: Final = 1_000
 FEWEST_TEXTS: Final = 2

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from attention_sieve.core.importance.metrics import Score
-from attention_sieve.core.statistics.documents import document_numbers, document_sums, n_documents
+from attention_sieve.core.statistics.means import document_numbers, document_sums, n_documents
 
 ALPHA: Final = 0.05
 RESAMPLES: Final = 9_999

@@ -20,7 +20,7 @@ from attention_sieve.core.relations.settings import (
     RelationSettings,
 )
 from attention_sieve.core.statistics.cases import HeadCases, Joined, KeyMatched, judge
-from attention_sieve.core.statistics.documents import document_numbers
+from attention_sieve.core.statistics.means import document_numbers
 from attention_sieve.core.texts.relations import ROOT, ROOT_RELATION, Dependencies
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import Words
@@ -287,7 +287,7 @@ def relation_accuracies(
     with each other; a head that attends to no other word is wrong.
 
     Whether a head beats the baseline is tested on the same cases, one-sided. If documents are known, these are the
-    units of tests and intervals (`attention_sieve.core.statistics.documents`), and halves are drawn by document; a text
+    units of tests and intervals (`attention_sieve.core.statistics.means`), and halves are drawn by document; a text
     without one counts as a document of its own. If none is known, cases count as independent: intervals are Wilson's,
     and the test is McNemar's exact one, by which half of the cases that only one of the two gets right are expected to
     be the head's by chance. p-values are multiplied by the number of heads and directions (Bonferroni): valid for any

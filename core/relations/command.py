@@ -8,7 +8,7 @@ from attention_sieve.core.commands import read_texts, write_finding
 from attention_sieve.core.options import add_analysis_command, add_parser_options, add_texts_options, settings_of
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
 from attention_sieve.core.relations.settings import AS_IN_CODE, AS_IN_PAPER, RelationSettings
-from attention_sieve.core.statistics.documents import documents_note
+from attention_sieve.core.statistics.means import documents_note
 
 
 def add_command(commands: Any) -> None:

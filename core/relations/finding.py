@@ -26,7 +26,7 @@ from attention_sieve.core.relations.settings import (
     Direction,
     RelationSettings,
 )
-from attention_sieve.core.statistics.documents import documents_fact, n_documents
+from attention_sieve.core.statistics.means import documents_fact, n_documents
 from attention_sieve.core.texts.parsers import trees_source
 from attention_sieve.core.texts.relations import RELATIONS, UNIVERSAL
 

@@ -18,14 +18,15 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from attention_sieve.core.statistics.documents import (
+from attention_sieve.core.statistics.means import (
     above_zero,
     design_effect,
     document_means,
     document_sums,
+    ratio,
     share_interval,
+    wilson,
 )
-from attention_sieve.core.statistics.means import ratio, wilson
 
 LEAST_TIMES: Final = 2
 """How many times as much attention as from other words the right word has to get for a head to beat the control. With
@@ -178,12 +179,12 @@ class Judgement:
     """Share of the cases that a head gets right, 0 to 1; NaN for a group without cases."""
     low: Float[np.ndarray, "group *head"]
     high: Float[np.ndarray, "group *head"]
-    """Wilson interval; with documents as units `attention_sieve.core.statistics.documents.share_interval`."""
+    """Wilson interval; with documents as units `attention_sieve.core.statistics.means.share_interval`."""
     baselines: Float[np.ndarray, "baseline group"]
     """Share of the cases that each baseline gets right."""
     p_values: Float[np.ndarray, "baseline group *head"]
     """p-values of `beats_by_chance`, or with documents as units of
-    `attention_sieve.core.statistics.documents.above_zero` for the difference to the baseline; times the number of heads
+    `attention_sieve.core.statistics.means.above_zero` for the difference to the baseline; times the number of heads
     (Bonferroni): valid for any dependence between heads, and for any head selected afterwards, such as the best."""
     n_documents: Int[np.ndarray, " group"] | None
     """Documents with cases; None where cases count as independent."""

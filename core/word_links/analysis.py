@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import numpy as np
 
 from attention_sieve.core.answering import Analysis, text_itself
-from attention_sieve.core.statistics.documents import documents_fact
-from attention_sieve.core.statistics.means import Correction, check_alpha
+from attention_sieve.core.statistics.means import Correction, check_alpha, documents_fact
 from attention_sieve.core.texts.parsers import trees_source
 from attention_sieve.core.word_links.on_corpus import PatternLinks, pattern_links
 from attention_sieve.core.word_links.pattern import Pattern, PatternAttention, PatternText

@@ -12,15 +12,16 @@ from jaxtyping import Bool, Float, Int
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.statistics.cases import N_HALVES
-from attention_sieve.core.statistics.documents import (
+from attention_sieve.core.statistics.means import (
+    Correction,
     DocumentMeans,
     above_zero,
+    adjusted,
     document_means,
     document_numbers,
     document_sums,
     share_interval,
 )
-from attention_sieve.core.statistics.means import Correction, adjusted
 from attention_sieve.core.word_links.pattern import PatternAttention
 
 LEAST_GAIN: Final = 0.1
@@ -89,7 +90,7 @@ def pattern_links(
     """Means over texts, with intervals and tests.
 
     Documents are the units of intervals and tests where these are known, because texts of one document are similar
-    (attention_sieve.core.statistics.documents); otherwise texts count as independent.
+    (attention_sieve.core.statistics.means); otherwise texts count as independent.
 
     Args:
         texts: results of `attention_sieve.core.word_links.question.WORD_LINKS`.

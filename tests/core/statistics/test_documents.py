@@ -8,7 +8,7 @@ from scipy.stats import t as student
 from statsmodels.api import OLS
 
 from attention_sieve.core.statistics.cases import HeadCases, judge
-from attention_sieve.core.statistics.documents import (
+from attention_sieve.core.statistics.means import (
     above_zero,
     design_effect,
     document_means,
@@ -18,8 +18,8 @@ from attention_sieve.core.statistics.documents import (
     documents_note,
     n_documents,
     share_interval,
+    wilson,
 )
-from attention_sieve.core.statistics.means import wilson
 
 
 def simulated(seed, n_documents=30, spread=0.8):

@@ -14,7 +14,7 @@ from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
 from attention_sieve.core.relations.cases import ALL
 from attention_sieve.core.relations.finding import MIN_CASES, RelationFinding
 from attention_sieve.core.relations.settings import AS_IN_CODE, AS_IN_PAPER, USUAL_CASES, Margin, RelationSettings
-from attention_sieve.core.statistics.documents import documents_note
+from attention_sieve.core.statistics.means import documents_note
 from attention_sieve.core.texts.parsers import parser_names
 from attention_sieve.dashboard import samples, state
 from attention_sieve.dashboard.figures.relations.bars import relation_bars
