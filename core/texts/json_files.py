@@ -8,8 +8,16 @@ from typing import Any, Final
 
 from attention_sieve.core.errors import TextError, quoted
 from attention_sieve.core.json_values import as_list, kind_of, span_of, whole_numbers
-from attention_sieve.core.texts.conllu import GivenTokens, Tree, WrittenText, checked_tree, of_ids
-from attention_sieve.core.texts.pairs import DOCUMENT, PAIRS, written_pairs
+from attention_sieve.core.texts.conllu import (
+    DOCUMENT,
+    PAIRS,
+    GivenTokens,
+    Tree,
+    WrittenText,
+    checked_tree,
+    of_ids,
+    written_pairs,
+)
 
 KINDS: Final = (("text",), ("text_a", "text_b"), ("words",), ("tokens",), ("ids",))
 """The keys that hold an object's text; an object has the keys of exactly one kind."""

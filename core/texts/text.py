@@ -13,9 +13,16 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from attention_sieve.core.errors import TextError, quoted, shortened
-from attention_sieve.core.texts.conllu import GivenTokens, WrittenText, of_ids, sentences_of_lines
+from attention_sieve.core.texts.conllu import (
+    GivenPairs,
+    GivenTokens,
+    WrittenPair,
+    WrittenText,
+    given_pairs,
+    of_ids,
+    sentences_of_lines,
+)
 from attention_sieve.core.texts.json_files import from_object, parsed_json, read_json
-from attention_sieve.core.texts.pairs import GivenPairs, WrittenPair, given_pairs
 from attention_sieve.core.texts.tables import read_header, read_rows
 
 MAX_BYTES = 20_000_000
