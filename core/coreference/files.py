@@ -21,15 +21,17 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate, chain, islice
 from typing import Any, Final
 
-from attention_sieve.core.coreference.marked_texts import (
+from attention_sieve.core.coreference.mentions import (
     Marked,
     MarkedText,
+    MentionText,
+    MentionType,
     marked_characters,
     marked_words,
     type_named,
+    unwatched,
     with_heads,
 )
-from attention_sieve.core.coreference.mentions import MentionText, MentionType, unwatched
 from attention_sieve.core.errors import TextError
 from attention_sieve.core.json_values import as_index, as_list, as_name, check_as_many, kind_of, value_at
 from attention_sieve.core.texts.json_files import parsed_json

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import pytest
 
-from attention_sieve.core.coreference.marked_texts import (
+from attention_sieve.core.coreference.mentions import (
     MAX_MENTIONS,
     Marked,
     guessed_sentence_ends,

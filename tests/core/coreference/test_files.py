@@ -8,8 +8,7 @@ import pytest
 from parses import unparsed
 
 from attention_sieve.core.coreference.files import GAP_COLUMNS, read_mentions
-from attention_sieve.core.coreference.marked_texts import MAX_MENTIONS
-from attention_sieve.core.coreference.mentions import windows
+from attention_sieve.core.coreference.mentions import MAX_MENTIONS, windows
 from attention_sieve.core.errors import AnalysisError, TextError
 
 CLUSTERS = {
