@@ -16,7 +16,7 @@ from typing import Final
 from safetensors import SafetensorError
 
 from attention_sieve.cache.answers import Engine
-from attention_sieve.cache.limits import limit_from
+from attention_sieve.cache.memory import limit_from
 from attention_sieve.cache.serving.batch import warm_parser
 from attention_sieve.cache.serving.failures import as_exception
 from attention_sieve.cache.serving.memory import free_memory, gpu_bytes, machine_bytes

@@ -14,7 +14,7 @@ from weakref import finalize
 
 import numpy as np
 
-from attention_sieve.cache.limits import limit_from
+from attention_sieve.cache.memory import limit_from
 from attention_sieve.cache.store import results_file
 from attention_sieve.cache.store.results_file import Access, set_aside, without_waiting
 from attention_sieve.core.checkpoints.folders import program_folder
