@@ -18,8 +18,8 @@ from safetensors import SafetensorError
 from attention_sieve.cache.answers import Engine
 from attention_sieve.cache.memory import limit_from
 from attention_sieve.cache.serving.batch import warm_parser
-from attention_sieve.cache.serving.failures import as_exception
 from attention_sieve.cache.serving.memory import free_memory, gpu_bytes, machine_bytes
+from attention_sieve.cache.serving.requests import as_exception
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint, CheckpointFiles, fingerprint
 from attention_sieve.core.checkpoints.checks.files import WEIGHT_FILES, n_saved
 from attention_sieve.core.checkpoints.find import bundled_folder, choose_device, load_checkpoint

@@ -5,6 +5,8 @@ items are done or one has failed. The queue's lock protects everything except wh
 request's `unprepared` and `ready`, and an item's `prepared`.
 """
 
+import logging
+import traceback
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
@@ -15,9 +17,47 @@ from typing import Any, Final
 from attention_sieve.cache.answers import ItemRequest, Record
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
-from attention_sieve.core.errors import OneTextError, TextTooLong
+from attention_sieve.core.errors import AnalysisError, CheckpointError, OneTextError, TextTooLong, is_panic, panicked
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.texts.text import Text
+
+_log = logging.getLogger(__name__)
+
+
+class TooLarge(OneTextError):
+    """A single text, of so many tokens, needs more memory than available."""
+
+    said = (
+        "has {:,} tokens, more than fit into memory with this checkpoint. Cut it, leave it out, or choose a smaller "
+        "checkpoint or another device."
+    )
+
+
+def out_of_memory(checkpoint: Checkpoint) -> AnalysisError:
+    """The error for a job that ran out of memory."""
+    return AnalysisError(
+        f"This needs more memory than {checkpoint.device} has room for beside {checkpoint.files.name}. Choose a "
+        "shorter text, a smaller checkpoint or another device."
+    )
+
+
+def as_exception(error: BaseException) -> BaseException:
+    """The error to raise in waiting sessions: a panic is not an Exception and would end a page's thread for good."""
+    return CheckpointError(panicked(error)) if is_panic(error) else error
+
+
+def log_and_release(error: BaseException, is_bug: bool = True) -> None:
+    """Log a bug and remove an error's tracebacks, whose frames refer to a model or the tensors of a pass.
+
+    Waiting sessions raise the error again and may keep it for a long time.
+    """
+    if is_bug and not isinstance(error, AnalysisError):
+        _log.error("A pass failed.\n%s", "".join(traceback.format_exception(error)))
+    reason: BaseException | None = error
+    while reason is not None:
+        reason.__traceback__ = None
+        reason = reason.__cause__ or reason.__context__
+
 
 SIZE_OF_ANY: Final = 10
 """Characters added to the length of every text, because even the shortest one costs part of a pass."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from threading import Thread
 from typing import Final, Generic, TypeVar
 
-from attention_sieve.cache.serving.failures import log_and_release
+from attention_sieve.cache.serving.requests import log_and_release
 
 ABANDONED_SECONDS: Final = 300.0
 """A run that nobody has watched for this long is abandoned."""

@@ -13,11 +13,21 @@ from typing import Final, TypeVar
 
 from attention_sieve.cache.answers import Engine, ItemRequest, Record, read, write
 from attention_sieve.cache.serving.batch import next_batch, passed, prepared
-from attention_sieve.cache.serving.failures import TooLarge, as_exception, log_and_release, out_of_memory
 from attention_sieve.cache.serving.memory import free_memory, trim_heap
 from attention_sieve.cache.serving.models import Models
 from attention_sieve.cache.serving.queue import Queue
-from attention_sieve.cache.serving.requests import Job, NobodyWaits, Report, Request, Status, WaitingText
+from attention_sieve.cache.serving.requests import (
+    Job,
+    NobodyWaits,
+    Report,
+    Request,
+    Status,
+    TooLarge,
+    WaitingText,
+    as_exception,
+    log_and_release,
+    out_of_memory,
+)
 from attention_sieve.cache.serving.shares import ALONE_SECONDS, STEP_SECONDS, UrgentWork
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.attention.settings import PassSettings
