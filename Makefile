@@ -5,7 +5,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PREPARED_FROM := requirements.txt $(wildcard dashboard/samples/*) cache/store/keys.py core/roles/roles.py core/roles/sieves.py \
+PREPARED_FROM := requirements.txt $(wildcard dashboard/samples/*) cache/store/store.py core/roles/roles.py core/roles/sieves.py \
     core/roles/measures.py core/roles/matched_pairs.py core/roles/permuted_keys.py core/surface/analysis.py \
     core/word_links/pronouns.py
 export OMP_WAIT_POLICY ?= PASSIVE

@@ -11,8 +11,7 @@ from typing import Any, Final, Generic
 import numpy as np
 
 from attention_sieve.cache.memory import new_number
-from attention_sieve.cache.store.keys import answer_key, divergence_key
-from attention_sieve.cache.store.store import Store
+from attention_sieve.cache.store.store import Store, answer_key, divergence_key
 from attention_sieve.core.answering import (
     Analysis,
     AnswerQuestion,

@@ -9,8 +9,7 @@ import numpy as np
 
 from attention_sieve.cache.answers import Engine, ItemRequest, Record, item_requests, read
 from attention_sieve.cache.memory import Memory
-from attention_sieve.cache.store.keys import attention_key
-from attention_sieve.cache.store.store import Store
+from attention_sieve.cache.store.store import Store, attention_key
 from attention_sieve.core.answering import Arrays, array_to_text, text_to_array
 from attention_sieve.core.attention.settings import PassSettings, Reach, Window
 from attention_sieve.core.errors import TextTooLong

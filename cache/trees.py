@@ -9,8 +9,7 @@ import numpy as np
 
 from attention_sieve.cache.memory import Memory
 from attention_sieve.cache.serving.requests import Report, Status
-from attention_sieve.cache.store.keys import tree_key
-from attention_sieve.cache.store.store import Store
+from attention_sieve.cache.store.store import Store, tree_key
 from attention_sieve.core.answering import Arrays, array_to_text, text_to_array
 from attention_sieve.core.texts.parsing import keep_parses_in
 from attention_sieve.core.texts.relations import Dependencies, dependencies

@@ -10,8 +10,7 @@ from passing import SELF
 
 from attention_sieve.cache.answers import Engine
 from attention_sieve.cache.inference import Inference
-from attention_sieve.cache.store.keys import answer_key
-from attention_sieve.cache.store.store import Store
+from attention_sieve.cache.store.store import Store, answer_key
 from attention_sieve.core.answering import Question, answer, text_alone
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from parses import unparsed
 
-from attention_sieve.cache.store.keys import tree_key
-from attention_sieve.cache.store.store import Store
+from attention_sieve.cache.store.store import Store, tree_key
 from attention_sieve.cache.trees import PARSED_PER_REPORT, NotKept, Trees
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.texts.relations import dependencies
@@ -92,6 +91,6 @@ def test_a_reader_who_stops_keeps_what_was_parsed(store):
 
 def test_another_parser_parses_anew(store, monkeypatch):
     list(Trees(store).of(TEXTS[:1]))
-    monkeypatch.setattr("attention_sieve.cache.store.keys.parser_name", lambda _: "another 1.0")
+    monkeypatch.setattr("attention_sieve.cache.store.store.parser_name", lambda _: "another 1.0")
     with pytest.raises(NotKept):
         list(Trees(store).kept(TEXTS[:1]))

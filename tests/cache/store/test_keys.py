@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_sieve.cache.store.keys import ATTENTION_VERSION, DIVERGENCE_VERSION, answer_key, divergence_key
-from attention_sieve.cache.store.keys import attention_key as key_of_attention
+from attention_sieve.cache.store.store import ATTENTION_VERSION, DIVERGENCE_VERSION, answer_key, divergence_key
+from attention_sieve.cache.store.store import attention_key as key_of_attention
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.relations.analysis import prediction_question
 from attention_sieve.core.relations.cases import ParsedText

@@ -842,7 +842,7 @@ def test_a_bound_that_is_no_number_is_told(monkeypatch, name, opens, value):
 
 def test_the_store_needs_no_torch():
     script = (
-        "import sys, attention_sieve.cache.store.store, attention_sieve.cache.store.keys\n"
+        "import sys, attention_sieve.cache.store.store, attention_sieve.cache.store.store\n"
         "print(any(m in sys.modules for m in ('torch', 'streamlit')))"
     )
     assert start_process(script).communicate()[0].strip() == "False"

@@ -3,7 +3,7 @@
 import pytest
 
 import attention_sieve as sieve
-from attention_sieve.cache.store.keys import tree_key
+from attention_sieve.cache.store.store import tree_key
 from attention_sieve.core.answering import text_alone
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.roles.question import SCORES
