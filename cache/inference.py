@@ -219,7 +219,7 @@ class Inference:
         *more: Hashable,
         report: Report | None = None,
     ) -> Worked:
-        """What a function of `attention_sieve.cache.on_screen` computes about a displayed text, once.
+        """What a function of `attention_sieve.cache.looks` computes about a displayed text, once.
 
         Args:
             work: takes the loaded checkpoint, the text and what follows here; goes before other work if it is short.

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 from jaxtyping import Bool, Float
 
-from attention_sieve.cache.on_screen import changed
+from attention_sieve.cache.looks import changed
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.roles.hypotheses import HeadTests
 from attention_sieve.core.roles.question import PassedText

@@ -11,7 +11,7 @@ from small_checkpoints import edit_json, save
 
 from attention_sieve.cache.answers import Engine
 from attention_sieve.cache.inference import Inference
-from attention_sieve.cache.on_screen import predicted
+from attention_sieve.cache.looks import predicted
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.comparison.in_step import compare_batch
 from attention_sieve.core.comparison.question import COMPARISON, divergences

@@ -7,7 +7,7 @@ import numpy as np
 import streamlit as st
 
 from attention_sieve.cache.inference import Inference
-from attention_sieve.cache.on_screen import predicted
+from attention_sieve.cache.looks import predicted
 from attention_sieve.core.attention.settings import Head, head_name, head_names
 from attention_sieve.core.errors import AnalysisError, TextTooLong
 from attention_sieve.core.passes.texts import TextAttention

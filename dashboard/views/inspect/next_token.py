@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 from jaxtyping import Float
 
-from attention_sieve.cache.on_screen import added_by_heads, expected_next, looked_from
+from attention_sieve.cache.looks import added_by_heads, expected_next, looked_from
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.generation.fetching import fetching, fetching_table

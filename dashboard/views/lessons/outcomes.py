@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float
 
-from attention_sieve.cache.on_screen import predicted
+from attention_sieve.cache.looks import predicted
 from attention_sieve.core.answering import Question
 from attention_sieve.core.attention.settings import Head, PassSettings
 from attention_sieve.core.importance.nearest import by_lead, each_off, first_off, n_until_another, similarities

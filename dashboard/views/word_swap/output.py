@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from attention_sieve.cache.on_screen import swapped
+from attention_sieve.cache.looks import swapped
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.figures.text.arcs_svg import visible

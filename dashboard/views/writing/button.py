@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attention_sieve.cache.on_screen import chat, continued
+from attention_sieve.cache.looks import chat, continued
 from attention_sieve.cache.serving.shares import STEP_SECONDS
 from attention_sieve.core.attention.settings import ONE_STACK
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint

@@ -18,7 +18,7 @@ from small_checkpoints import save
 
 from attention_sieve.cache.answers import Engine, Record, item_requests, write
 from attention_sieve.cache.inference import Inference
-from attention_sieve.cache.on_screen import changed
+from attention_sieve.cache.looks import changed
 from attention_sieve.cache.serving import worker as worker_module
 from attention_sieve.cache.serving.models import Models
 from attention_sieve.cache.store.store import Store
