@@ -1,4 +1,4 @@
-"""Scores of roles as questions: the measures of each text, matched pairs, and one text as it is shown with its scores."""
+"""Scores of roles as questions: measures of each text, matched pairs, and one text as it is shown with its scores."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
