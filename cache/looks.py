@@ -28,7 +28,7 @@ from attention_sieve.core.attention.settings import Reach, Window
 from attention_sieve.core.errors import TextTooLong
 from attention_sieve.core.passes.texts import PassText, TextAttention
 from attention_sieve.core.roles.question import SCORES
-from attention_sieve.core.texts.conllu import GivenTokens
+from attention_sieve.core.texts.given import GivenTokens
 from attention_sieve.core.texts.relations import TokenPair
 from attention_sieve.core.texts.tokens import TokenizedText
 

@@ -23,7 +23,7 @@ from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
 from attention_sieve.core.relations.cases import ALL, RelationAccuracy
 from attention_sieve.core.relations.finding import RelationFinding
 from attention_sieve.core.relations.settings import RelationSettings
-from attention_sieve.core.texts.conllu import WrittenPair, pairs_line
+from attention_sieve.core.texts.given import WrittenPair, pairs_line
 from attention_sieve.core.texts.text import Text, read_file
 from benchmarks.shared.markdown import header, row
 

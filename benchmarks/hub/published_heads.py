@@ -18,7 +18,7 @@ from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoi
 from attention_sieve.core.errors import CheckpointError
 from attention_sieve.core.roles.measures import ScoreSettings, role_scores
 from attention_sieve.core.roles.question import scores_question
-from attention_sieve.core.texts.conllu import GivenTokens
+from attention_sieve.core.texts.given import GivenTokens
 from attention_sieve.core.texts.text import text_of_ids
 from benchmarks.shared.markdown import header, row
 

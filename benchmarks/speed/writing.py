@@ -14,7 +14,7 @@ from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoi
 from attention_sieve.core.checkpoints.sample_decoder import SAMPLE_DECODER, is_made, make_sample_decoder
 from attention_sieve.core.generation.settings import WritingSettings
 from attention_sieve.core.generation.writer import Writer
-from attention_sieve.core.texts.conllu import GivenTokens
+from attention_sieve.core.texts.given import GivenTokens
 from attention_sieve.core.texts.text import text_of_ids
 from benchmarks.shared import material
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.errors import AnalysisError, first_line, panics_caught, quoted
-from attention_sieve.core.texts.conllu import GivenTokens
+from attention_sieve.core.texts.given import GivenTokens
 from attention_sieve.core.texts.text import Text, text_of_ids
 
 ROLES: Final = ("system", "user", "assistant")

@@ -8,7 +8,7 @@ from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.generation.writer import End, end_ids, prompt_ids
 from attention_sieve.core.passes.texts import check_ids
-from attention_sieve.core.texts.conllu import GivenTokens
+from attention_sieve.core.texts.given import GivenTokens
 from attention_sieve.core.texts.text import Text, text_of_ids
 
 HALF: Final = "\N{REPLACEMENT CHARACTER}"

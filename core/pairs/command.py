@@ -10,7 +10,7 @@ from attention_sieve.core.coreference.files import read_mentions
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.options import add_output_option
 from attention_sieve.core.pairs.make import ALIGNMENTS, ANTECEDENTS, KINDS, Passage, alignments, antecedents, passages
-from attention_sieve.core.texts.conllu import pairs_line
+from attention_sieve.core.texts.given import pairs_line
 from attention_sieve.core.texts.text import decoded
 
 N_ALIGNED: Final = 3

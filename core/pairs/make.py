@@ -12,7 +12,7 @@ from typing import Final
 
 from attention_sieve.core.coreference.mentions import MentionText
 from attention_sieve.core.errors import TextError, quoted
-from attention_sieve.core.texts.conllu import ANTECEDENT, WrittenPair
+from attention_sieve.core.texts.given import ANTECEDENT, WrittenPair
 
 BRACKETS: Final = "brackets"
 DEF_USE: Final = "def-use"

@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float, Int
 from attention_sieve.core.attention.settings import Kind, PassSettings, Reach, Window
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint, check_heads, no_such_attention
 from attention_sieve.core.errors import PairNeeded, TextError, TextTooLong
-from attention_sieve.core.texts.conllu import GivenPairs
+from attention_sieve.core.texts.given import GivenPairs
 from attention_sieve.core.texts.parsers import NO_PARSER
 from attention_sieve.core.texts.patterns import tree_matches, word_patterns
 from attention_sieve.core.texts.relations import (

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Int
 
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.texts.conllu import GivenTokens
+from attention_sieve.core.texts.given import GivenTokens
 from attention_sieve.core.texts.text import Text, text_of_ids
 from attention_sieve.core.texts.tokens import SPECIAL, tokenize
 

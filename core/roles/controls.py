@@ -15,7 +15,7 @@ from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.find import randomly_initialised
 from attention_sieve.core.roles.finding import RoleSettings
 from attention_sieve.core.roles.hypotheses import HeadTests
-from attention_sieve.core.texts.conllu import GivenTokens
+from attention_sieve.core.texts.given import GivenTokens
 from attention_sieve.core.texts.text import Text, text_of_ids
 
 Control = Literal["none", "random weights", "permuted keys", "shuffled words"]

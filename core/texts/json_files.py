@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from attention_sieve.core.errors import TextError, quoted
 from attention_sieve.core.json_values import as_list, kind_of, span_of, whole_numbers
-from attention_sieve.core.texts.conllu import (
+from attention_sieve.core.texts.given import (
     DOCUMENT,
     PAIRS,
     GivenTokens,

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Int
 
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.texts.conllu import GivenPairs
+from attention_sieve.core.texts.given import GivenPairs
 from attention_sieve.core.texts.parsers import NO_PARSER, english_parser, find_parser
 from attention_sieve.core.texts.parsing import OPTIONAL, parsed
 from attention_sieve.core.texts.patterns import word_patterns

@@ -13,7 +13,7 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from attention_sieve.core.errors import TextError, quoted, shortened
-from attention_sieve.core.texts.conllu import (
+from attention_sieve.core.texts.given import (
     GivenPairs,
     GivenTokens,
     WrittenPair,

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from attention_sieve.core.errors import NoTokens, TextTooLong, panics_caught
-from attention_sieve.core.texts.conllu import GivenTokens
+from attention_sieve.core.texts.given import GivenTokens
 from attention_sieve.core.texts.text import Text
 
 if TYPE_CHECKING:

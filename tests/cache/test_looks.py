@@ -11,7 +11,7 @@ from attention_sieve.core.answering import text_to_array
 from attention_sieve.core.attention.settings import Window
 from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.roles.scores import score_batch
-from attention_sieve.core.texts.conllu import GivenTokens
+from attention_sieve.core.texts.given import GivenTokens
 from attention_sieve.core.texts.text import Text, text_of_ids
 
 

@@ -18,7 +18,7 @@ from attention_sieve.core.corpus.texts.inputs import CorpusText
 from attention_sieve.core.corpus.texts.text_shards import iter_texts
 from attention_sieve.core.errors import PROGRAM, AnalysisError, TextError, first_line
 from attention_sieve.core.json_values import typed_json
-from attention_sieve.core.texts.conllu import checked_tree
+from attention_sieve.core.texts.given import checked_tree
 from attention_sieve.core.texts.text import Text, text_of
 from attention_sieve.core.texts.tokens import word_starts
 

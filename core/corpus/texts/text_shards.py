@@ -10,7 +10,7 @@ from attention_sieve.core.corpus.texts.inputs import CorpusText
 from attention_sieve.core.corpus.texts.parquet_files import parquet_columns, parquet_rows
 from attention_sieve.core.errors import AnalysisError, TextError, first_line
 from attention_sieve.core.json_values import typed_json
-from attention_sieve.core.texts.conllu import GivenTokens
+from attention_sieve.core.texts.given import GivenTokens
 from attention_sieve.core.texts.text import Text
 
 Value = TypeVar("Value")

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Final
 
 from attention_sieve.core.errors import TextError
-from attention_sieve.core.texts.conllu import WrittenText, read_conllu
+from attention_sieve.core.texts.given import WrittenText, read_conllu
 from attention_sieve.core.texts.relations import ROOT, ROOT_RELATION, Dependencies, tagged_dependencies
 from attention_sieve.core.texts.text import Text, decoded, text_of
 

@@ -12,7 +12,7 @@ from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.relations.analysis import prediction_question
 from attention_sieve.core.relations.cases import ParsedText
 from attention_sieve.core.roles.question import SCORES
-from attention_sieve.core.texts.conllu import GivenTokens
+from attention_sieve.core.texts.given import GivenTokens
 from attention_sieve.core.texts.relations import dependencies
 from attention_sieve.core.texts.text import Text, text_fields, texts_sha256
 

@@ -17,7 +17,7 @@ from attention_sieve.core.copying.question import OV_SIGNS, SECOND_COPY, WRITES,
 from attention_sieve.core.copying.writes import copying_score
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.texts import prepare
-from attention_sieve.core.texts.conllu import GivenTokens
+from attention_sieve.core.texts.given import GivenTokens
 from attention_sieve.core.texts.text import text_of_ids
 from attention_sieve.core.texts.tokens import SPECIAL
 

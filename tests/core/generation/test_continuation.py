@@ -7,7 +7,7 @@ from attention_sieve.core.generation.continuation import continuation
 from attention_sieve.core.generation.settings import WritingSettings
 from attention_sieve.core.generation.writer import write_on
 from attention_sieve.core.passes.texts import prepare
-from attention_sieve.core.texts.conllu import GivenTokens
+from attention_sieve.core.texts.given import GivenTokens
 from attention_sieve.core.texts.text import Text, text_of_ids
 
 PROMPT = Text(("the dog sat",))

@@ -12,7 +12,7 @@ from attention_sieve.core.generation.settings import HOTTEST, MOST_TOKENS, Writi
 from attention_sieve.core.generation.writer import Writer, end_ids, prompt_ids, write_on
 from attention_sieve.core.passes.outputs import next_tokens
 from attention_sieve.core.passes.texts import prepare
-from attention_sieve.core.texts.conllu import GivenTokens
+from attention_sieve.core.texts.given import GivenTokens
 from attention_sieve.core.texts.text import Text, text_of_ids
 
 PROMPT = Text(("the dog sat on the red",))

@@ -10,7 +10,7 @@ from attention_sieve.core.laboratory.outcomes import CopyOutcomes, copy_score
 from attention_sieve.core.laboratory.question import COPIED_TOKENS
 from attention_sieve.core.laboratory.training import made_tokenizer, untrained_model
 from attention_sieve.core.passes.texts import prepare_all
-from attention_sieve.core.texts.conllu import GivenTokens
+from attention_sieve.core.texts.given import GivenTokens
 from attention_sieve.core.texts.text import Text, text_of_ids
 
 IDS = ([0, 7, 8, 9, 7, 8, 9, 4, 7, 8], [0, 5, 6, 5, 6, 5], [0, 20, 30, 40])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from attention_sieve.__main__ import main
 from attention_sieve.core.errors import TextError
 from attention_sieve.core.pairs.make import BRACKETS, DEF_USE, brackets, passages
-from attention_sieve.core.texts.conllu import NO_PAIR
+from attention_sieve.core.texts.given import NO_PAIR
 from attention_sieve.core.texts.text import read_file
 
 CODE = '''\

@@ -17,7 +17,7 @@ from attention_sieve.core.roles.record import after_earlier_copies, copied_from_
 from attention_sieve.core.roles.roles import DECODER_ROLES, ROLES
 from attention_sieve.core.roles.scores import ScoreObserver, score_batch
 from attention_sieve.core.roles.sieves import batch_sieves
-from attention_sieve.core.texts.conllu import GivenTokens
+from attention_sieve.core.texts.given import GivenTokens
 from attention_sieve.core.texts.text import text_of_ids
 from attention_sieve.core.texts.tokens import tokenize
 

@@ -11,7 +11,7 @@ from attention_sieve.core.attention.settings import Window
 from attention_sieve.core.roles.record import DIRECTIONS
 from attention_sieve.core.roles.roles import BY_NAME
 from attention_sieve.core.roles.sieves import sieve_cells
-from attention_sieve.core.texts.conllu import GivenTokens
+from attention_sieve.core.texts.given import GivenTokens
 from attention_sieve.core.texts.relations import RELATIONS
 
 PAIR = replace(text(3, 2), ids=np.array([90, 1, 2, 1, 91, 2, 1, 91]))  # [CLS] a a a [SEP] b b [SEP]

@@ -9,7 +9,7 @@ from attention_sieve.core.answering import find
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.roles.sinks import SINK_ANALYSIS, SinkSettings
-from attention_sieve.core.texts.conllu import GivenTokens
+from attention_sieve.core.texts.given import GivenTokens
 from attention_sieve.core.texts.text import text_of_ids
 
 IDS = ((3, 40, 41, 42, 43, 9, 40, 41, 42, 43), (2, 50, 51, 52, 12, 13, 50), (4, 5, 6))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attention_sieve.core.errors import TextError
-from attention_sieve.core.texts.conllu import NO_PAIR
+from attention_sieve.core.texts.given import NO_PAIR
 from attention_sieve.core.texts.relations import ROOT, ROOT_RELATION, pairs_as_tree
 from attention_sieve.core.texts.text import read_file, texts_sha256
 

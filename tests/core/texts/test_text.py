@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from attention_sieve.core.errors import ColumnsNeeded, TextError
-from attention_sieve.core.texts.conllu import GivenTokens
+from attention_sieve.core.texts.given import GivenTokens
 from attention_sieve.core.texts.text import (
     COUNTED_TEXTS,
     MAX_BYTES,

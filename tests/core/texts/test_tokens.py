@@ -5,7 +5,7 @@ from small_checkpoints import TOKENIZERS
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.errors import NoTokens, TextError, TextTooLong
 from attention_sieve.core.passes.texts import prepare
-from attention_sieve.core.texts.conllu import GivenTokens
+from attention_sieve.core.texts.given import GivenTokens
 from attention_sieve.core.texts.text import Text, text_of_ids
 from attention_sieve.core.texts.tokens import SPECIAL, as_decoder_input, tokenize
 

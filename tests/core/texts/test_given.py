@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from small_checkpoints import TOKENIZERS
 
 from attention_sieve.core.errors import TextError
-from attention_sieve.core.texts.conllu import checked_tree, read_conllu
+from attention_sieve.core.texts.given import checked_tree, read_conllu
 from attention_sieve.core.texts.text import MAX_TEXTS, Text, read_file
 from attention_sieve.core.texts.tokens import tokenize
 
