@@ -1,6 +1,7 @@
 """One number per head as an SVG file for download."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from math import isnan
 from typing import Final
 from xml.etree import ElementTree as ET
@@ -9,7 +10,7 @@ import numpy as np
 
 from attention_sieve.dashboard.figures.appearance import AMOUNT, LESS, MORE, head_color, ink_on, mixed
 from attention_sieve.dashboard.figures.head_map import NOT_APPLICABLE, HeadMap
-from attention_sieve.dashboard.figures.roles.grid_svg import LETTERS, SIGN, HeadMatrix, bracket_entry
+from attention_sieve.dashboard.figures.heads import SHARED
 from attention_sieve.dashboard.figures.sheet import (
     DARK,
     SHEET,
@@ -24,10 +25,72 @@ from attention_sieve.dashboard.figures.sheet import (
     write,
 )
 
+CELL: Final = 44
+STEP: Final = 48
+LEFT: Final = 56
+ABOVE: Final = 40
+"""Pixels above the cells for the numbers of the heads."""
+LETTERS: Final = 13
+"""Size of the letters of roles, in pixels."""
+SIGN: Final = 18
+"""Side of a sign in a legend."""
 FAINT: Final = "#C9C9C9"
 RAMP: Final = 120
 _HATCHED: Final = {"fill": "url(#hatch)"}
 _STEPS: Final = 24
+
+
+@dataclass(frozen=True)
+class HeadMatrix:
+    """Where the cells of all heads are drawn: layers down and heads across, or the other way round."""
+
+    n_layers: int
+    n_heads: int
+    n_shared: int = 1
+    """How many neighbouring heads share keys and values; these are bracketed."""
+    layers_across: bool = False
+
+    @property
+    def width(self) -> float:
+        return LEFT + (self.n_layers if self.layers_across else self.n_heads) * STEP
+
+    @property
+    def height(self) -> float:
+        return ABOVE + (self.n_heads if self.layers_across else self.n_layers) * STEP
+
+    def cell(self, layer: int, head: int) -> Box:
+        column, row = (layer, head) if self.layers_across else (head, layer)
+        return Box(LEFT + column * STEP, ABOVE + row * STEP, CELL, CELL, 5)
+
+    def axes(self, on: Size = SHEET) -> ET.Element:
+        """The numbers of layers and heads, larger where the matrix has to be scaled down to fit, and the brackets."""
+        group = ET.Element("g")
+        across, down = ("Layer", "Head") if self.layers_across else ("Head", "Layer")
+        size = min(28.0, 12 * max(1.0, self.width / on.room))
+        write(group, 0, ABOVE - 8, down, TextStyle(min(size, 20)))
+        write(group, (LEFT + self.width) / 2, ABOVE - 14 - size, across, TextStyle(size, "middle"))
+        for column in range(round(self.width - LEFT) // STEP):
+            write(group, LEFT + column * STEP + CELL / 2, ABOVE - 8, str(column), TextStyle(size, "middle"))
+        for row in range(round(self.height - ABOVE) // STEP):
+            write(group, LEFT - 10, ABOVE + row * STEP + CELL / 2 + size / 3, str(row), TextStyle(size, "end"))
+        for first in range(0, self.n_heads, self.n_shared) if self.n_shared > 1 else ():
+            length = self.n_shared * STEP - STEP + CELL
+            if self.layers_across:
+                bracket(group, f"M{LEFT - 2} {ABOVE + first * STEP}h-4v{length}h4")
+            else:
+                bracket(group, f"M{LEFT + first * STEP} {ABOVE - 2}v-4h{length}v4")
+        return group
+
+
+def bracket(parent: ET.Element, path: str) -> None:
+    """A bracket beside heads that share keys and values."""
+    ET.SubElement(parent, "path", {"d": path, "fill": "none", "stroke": DARK, "stroke-width": "1.5"})
+
+
+def bracket_entry() -> tuple[ET.Element, str]:
+    sign = ET.Element("g")
+    bracket(sign, f"M0 {SIGN / 2 + 2:g}v-4h{SIGN}v4")
+    return sign, SHARED
 
 
 def head_map_svg(

@@ -1,7 +1,6 @@
 """The grid of roles as an SVG file for download."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from math import ceil, isnan, sqrt
 from typing import Final
 from xml.etree import ElementTree as ET
@@ -10,7 +9,7 @@ import numpy as np
 
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.dashboard.figures.appearance import LOOKS, RoleLook, head_color
-from attention_sieve.dashboard.figures.heads import SHARED
+from attention_sieve.dashboard.figures.head_map_svg import CELL, LETTERS, SIGN, HeadMatrix, bracket_entry
 from attention_sieve.dashboard.figures.roles.grid import FAINT, RoleGrid
 from attention_sieve.dashboard.figures.scales import WORDS
 from attention_sieve.dashboard.figures.sheet import (
@@ -19,23 +18,12 @@ from attention_sieve.dashboard.figures.sheet import (
     Block,
     Box,
     Size,
-    TextStyle,
     legend,
     room_for,
     sheet,
-    write,
 )
 
-CELL: Final = 44
-STEP: Final = 48
-LEFT: Final = 56
-ABOVE: Final = 40
-"""Pixels above the cells for the numbers of the heads."""
 _CELL: Final = Box(0, 0, CELL, CELL)
-LETTERS: Final = 13
-"""Size of the letters of roles, in pixels."""
-SIGN: Final = 18
-"""Side of a sign in a legend."""
 _TINT: Final = 0.3
 _OPACITY: Final = {"held": 1.0, "gained": 1.0, "kept": 0.3, "lost": 0.1}
 """Of the colour of a role in a corner, by the state of the role."""
@@ -75,59 +63,6 @@ def grid_svg(
     room = room_for(matrix.width, size)
     blocks = [legend(_entries(grid, states), room), Block(group, matrix.width, matrix.height)]
     return sheet(title or grid.label, blocks, caption=caption, size=size)
-
-
-@dataclass(frozen=True)
-class HeadMatrix:
-    """Where the cells of all heads are drawn: layers down and heads across, or the other way round."""
-
-    n_layers: int
-    n_heads: int
-    n_shared: int = 1
-    """How many neighbouring heads share keys and values; these are bracketed."""
-    layers_across: bool = False
-
-    @property
-    def width(self) -> float:
-        return LEFT + (self.n_layers if self.layers_across else self.n_heads) * STEP
-
-    @property
-    def height(self) -> float:
-        return ABOVE + (self.n_heads if self.layers_across else self.n_layers) * STEP
-
-    def cell(self, layer: int, head: int) -> Box:
-        column, row = (layer, head) if self.layers_across else (head, layer)
-        return Box(LEFT + column * STEP, ABOVE + row * STEP, CELL, CELL, 5)
-
-    def axes(self, on: Size = SHEET) -> ET.Element:
-        """The numbers of layers and heads, larger where the matrix has to be scaled down to fit, and the brackets."""
-        group = ET.Element("g")
-        across, down = ("Layer", "Head") if self.layers_across else ("Head", "Layer")
-        size = min(28.0, 12 * max(1.0, self.width / on.room))
-        write(group, 0, ABOVE - 8, down, TextStyle(min(size, 20)))
-        write(group, (LEFT + self.width) / 2, ABOVE - 14 - size, across, TextStyle(size, "middle"))
-        for column in range(round(self.width - LEFT) // STEP):
-            write(group, LEFT + column * STEP + CELL / 2, ABOVE - 8, str(column), TextStyle(size, "middle"))
-        for row in range(round(self.height - ABOVE) // STEP):
-            write(group, LEFT - 10, ABOVE + row * STEP + CELL / 2 + size / 3, str(row), TextStyle(size, "end"))
-        for first in range(0, self.n_heads, self.n_shared) if self.n_shared > 1 else ():
-            length = self.n_shared * STEP - STEP + CELL
-            if self.layers_across:
-                bracket(group, f"M{LEFT - 2} {ABOVE + first * STEP}h-4v{length}h4")
-            else:
-                bracket(group, f"M{LEFT + first * STEP} {ABOVE - 2}v-4h{length}v4")
-        return group
-
-
-def bracket(parent: ET.Element, path: str) -> None:
-    """A bracket beside heads that share keys and values."""
-    ET.SubElement(parent, "path", {"d": path, **_STROKE, "stroke-width": "1.5"})
-
-
-def bracket_entry() -> tuple[ET.Element, str]:
-    sign = ET.Element("g")
-    bracket(sign, f"M0 {SIGN / 2 + 2:g}v-4h{SIGN}v4")
-    return sign, SHARED
 
 
 def _entries(grid: RoleGrid, states: np.ndarray) -> list[tuple[ET.Element | None, str]]:

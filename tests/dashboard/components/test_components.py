@@ -25,11 +25,11 @@ from attention_sieve.dashboard.components.selection import Selection
 from attention_sieve.dashboard.components.venn import selected_combination
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LOOKS, WORD_COLORS, head_color
 from attention_sieve.dashboard.figures.head_map import HeadMap
-from attention_sieve.dashboard.figures.head_map_svg import head_map_svg
+from attention_sieve.dashboard.figures.head_map_svg import ABOVE, LEFT, head_map_svg
 from attention_sieve.dashboard.figures.heads import SHARED
 from attention_sieve.dashboard.figures.roles.combinations import Overlaps, code, exact_name
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid
-from attention_sieve.dashboard.figures.roles.grid_svg import ABOVE, LEFT, grid_svg
+from attention_sieve.dashboard.figures.roles.grid_svg import grid_svg
 from attention_sieve.dashboard.figures.roles.venn_svg import GEOMETRY, venn_svg
 
 COMPONENTS = Path(__file__).parents[3] / "dashboard" / "components"
