@@ -1,15 +1,31 @@
 """One number per head on a colour scale, for the page and the file."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import isnan, log10
 from typing import Final
+from xml.etree import ElementTree as ET
 
 import numpy as np
 from jaxtyping import Bool, Float
 
+from attention_sieve.dashboard.figures.appearance import AMOUNT, LESS, MORE, head_color, ink_on, mixed
 from attention_sieve.dashboard.figures.figure import interval
+from attention_sieve.dashboard.figures.heads import SHARED
+from attention_sieve.dashboard.figures.sheet import (
+    DARK,
+    SHEET,
+    Block,
+    Box,
+    Size,
+    TextStyle,
+    legend,
+    room_for,
+    sheet,
+    text_width,
+    write,
+)
 
 MINUS: Final = "\N{MINUS SIGN}"
 NOT_APPLICABLE: Final = "not applicable"
@@ -112,3 +128,151 @@ def short_number(value: float, bound: float, signed: bool) -> str:
     if bound < 1:
         size = size.removeprefix("0")
     return f"{(MINUS if value < 0 else '+') if signed else ''}{size}"
+
+
+CELL: Final = 44
+STEP: Final = 48
+LEFT: Final = 56
+ABOVE: Final = 40
+"""Pixels above the cells for the numbers of the heads."""
+LETTERS: Final = 13
+"""Size of the letters of roles, in pixels."""
+SIGN: Final = 18
+"""Side of a sign in a legend."""
+FAINT: Final = "#C9C9C9"
+RAMP: Final = 120
+_HATCHED: Final = {"fill": "url(#hatch)"}
+_STEPS: Final = 24
+
+
+@dataclass(frozen=True)
+class HeadMatrix:
+    """Where the cells of all heads are drawn: layers down and heads across, or the other way round."""
+
+    n_layers: int
+    n_heads: int
+    n_shared: int = 1
+    """How many neighbouring heads share keys and values; these are bracketed."""
+    layers_across: bool = False
+
+    @property
+    def width(self) -> float:
+        return LEFT + (self.n_layers if self.layers_across else self.n_heads) * STEP
+
+    @property
+    def height(self) -> float:
+        return ABOVE + (self.n_heads if self.layers_across else self.n_layers) * STEP
+
+    def cell(self, layer: int, head: int) -> Box:
+        column, row = (layer, head) if self.layers_across else (head, layer)
+        return Box(LEFT + column * STEP, ABOVE + row * STEP, CELL, CELL, 5)
+
+    def axes(self, on: Size = SHEET) -> ET.Element:
+        """The numbers of layers and heads, larger where the matrix has to be scaled down to fit, and the brackets."""
+        group = ET.Element("g")
+        across, down = ("Layer", "Head") if self.layers_across else ("Head", "Layer")
+        size = min(28.0, 12 * max(1.0, self.width / on.room))
+        write(group, 0, ABOVE - 8, down, TextStyle(min(size, 20)))
+        write(group, (LEFT + self.width) / 2, ABOVE - 14 - size, across, TextStyle(size, "middle"))
+        for column in range(round(self.width - LEFT) // STEP):
+            write(group, LEFT + column * STEP + CELL / 2, ABOVE - 8, str(column), TextStyle(size, "middle"))
+        for row in range(round(self.height - ABOVE) // STEP):
+            write(group, LEFT - 10, ABOVE + row * STEP + CELL / 2 + size / 3, str(row), TextStyle(size, "end"))
+        for first in range(0, self.n_heads, self.n_shared) if self.n_shared > 1 else ():
+            length = self.n_shared * STEP - STEP + CELL
+            if self.layers_across:
+                bracket(group, f"M{LEFT - 2} {ABOVE + first * STEP}h-4v{length}h4")
+            else:
+                bracket(group, f"M{LEFT + first * STEP} {ABOVE - 2}v-4h{length}v4")
+        return group
+
+
+def bracket(parent: ET.Element, path: str) -> None:
+    """A bracket beside heads that share keys and values."""
+    ET.SubElement(parent, "path", {"d": path, "fill": "none", "stroke": DARK, "stroke-width": "1.5"})
+
+
+def bracket_entry() -> tuple[ET.Element, str]:
+    sign = ET.Element("g")
+    bracket(sign, f"M0 {SIGN / 2 + 2:g}v-4h{SIGN}v4")
+    return sign, SHARED
+
+
+def head_map_svg(
+    head_map: HeadMap,
+    *,
+    title: str = "",
+    caption: Sequence[str] = (),
+    chosen: Collection[tuple[int, int]] = (),
+    size: Size = SHEET,
+) -> str:
+    """The map on white, below its label if there is no title, with the chosen heads framed."""
+    layers, heads = head_map.values.shape
+    matrix = HeadMatrix(layers, heads, head_map.n_shared, head_map.layers_across)
+    group, letters = matrix.axes(size), size.legible(LETTERS, matrix.width)
+    for layer, head in np.ndindex(layers, heads):
+        _cell(group, matrix.cell(layer, head), head_map, (layer, head), letters)
+    for order, (layer, head) in enumerate(chosen):
+        matrix.cell(layer, head).inner(-2, 4).frame(group, head_color(order), 3)
+    marks = [("outline", head_map.outline)] if head_map.outlined is not None else []
+    marks += [("hatch", NOT_APPLICABLE)] if np.isnan(head_map.values).any() else []
+    blocks = [_ramp(head_map), Block(group, matrix.width, matrix.height)]
+    entries = [(_sign(mark), text) for mark, text in marks] + ([bracket_entry()] if head_map.n_shared > 1 else [])
+    if entries:
+        blocks.insert(1, legend(entries, room_for(matrix.width, size)))
+    _hatching(group)
+    return sheet(title or head_map.label, blocks, caption=caption, size=size)
+
+
+def _hatching(svg: ET.Element) -> None:
+    size = {"width": "7", "height": "7", "patternUnits": "userSpaceOnUse", "patternTransform": "rotate(45)"}
+    pattern = ET.SubElement(ET.SubElement(svg, "defs"), "pattern", {"id": "hatch", **size})
+    ET.SubElement(pattern, "line", {"x1": "0", "y1": "0", "x2": "0", "y2": "7", "stroke": "#8A8A8A"})
+
+
+def _ramp(head_map: HeadMap) -> Block:
+    group, (low, high) = ET.Element("g"), head_map.ends
+    low, high = f"{head_map.low_label} {low}".strip(), f"{high} {head_map.high_label}".strip()
+    left, right = (text_width(end, 12) + 8 for end in (low, high))
+    width = left + RAMP + right
+    write(group, 0, 12, low, TextStyle(12))
+    for step in range(_STEPS):
+        part = (step + 0.5) / _STEPS
+        color = _color(2 * part - 1 if head_map.signed else part, head_map.signed)
+        Box(left + step * RAMP / _STEPS, 0, RAMP / _STEPS + 0.3, 16).fill(group, color)
+    Box(left, 0, RAMP, 16).frame(group, "#767676", 1)
+    write(group, left + RAMP + 8, 12, high, TextStyle(12))
+    return Block(group, width, 16)
+
+
+def _sign(mark: str) -> ET.Element:
+    sign, box = ET.Element("g"), Box(0, 0, SIGN, SIGN, 5)
+    if mark != "outline":
+        box.draw(sign, _HATCHED)
+    _outline(sign, box, is_outlined=mark == "outline")
+    return sign
+
+
+def _outline(svg: ET.Element, box: Box, *, is_outlined: bool) -> None:
+    if is_outlined:
+        box.inner(1.5, 4).frame(svg, DARK, 3)
+    else:
+        box.inner(0.5, 4).frame(svg, FAINT, 1)
+
+
+def _cell(svg: ET.Element, box: Box, head_map: HeadMap, head: tuple[int, int], letters: float) -> None:
+    value = float(head_map.values[head])
+    if isnan(value):
+        box.draw(svg, _HATCHED)
+    else:
+        color = _color(max(-1.0, min(value / head_map.bound, 1.0)), head_map.signed)
+        box.fill(svg, color)
+        written = head_map.written_in(*head)
+        widest = (box.width - 2) / max(text_width(written, 1), 1)
+        box.write(svg, written, max(LETTERS, min(letters, widest)), ink_on(color))
+    _outline(svg, box, is_outlined=head_map.outlined is not None and bool(head_map.outlined[head]))
+
+
+def _color(part: float, signed: bool) -> str:
+    """The scale's colour at a part of its bound, from -1 or 0 to 1."""
+    return mixed((LESS if part < 0 else MORE) if signed else AMOUNT, abs(part))

@@ -9,7 +9,7 @@ import numpy as np
 
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.dashboard.figures.appearance import LOOKS, RoleLook, head_color
-from attention_sieve.dashboard.figures.head_map_svg import CELL, LETTERS, SIGN, HeadMatrix, bracket_entry
+from attention_sieve.dashboard.figures.head_map import CELL, LETTERS, SIGN, HeadMatrix, bracket_entry
 from attention_sieve.dashboard.figures.roles.grid import FAINT, RoleGrid
 from attention_sieve.dashboard.figures.scales import WORDS
 from attention_sieve.dashboard.figures.sheet import (

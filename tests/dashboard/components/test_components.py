@@ -24,8 +24,7 @@ from attention_sieve.dashboard.components.overview import Overview, attention_ov
 from attention_sieve.dashboard.components.selection import Selection
 from attention_sieve.dashboard.components.venn import selected_combination
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LOOKS, WORD_COLORS, head_color
-from attention_sieve.dashboard.figures.head_map import HeadMap
-from attention_sieve.dashboard.figures.head_map_svg import ABOVE, LEFT, head_map_svg
+from attention_sieve.dashboard.figures.head_map import ABOVE, LEFT, HeadMap, head_map_svg
 from attention_sieve.dashboard.figures.heads import SHARED
 from attention_sieve.dashboard.figures.roles.combinations import Overlaps, code, exact_name
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid

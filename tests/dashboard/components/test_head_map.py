@@ -15,8 +15,7 @@ from reading import contrast, data_of
 from streamlit.testing.v1 import AppTest
 
 from attention_sieve.dashboard.figures.appearance import AMOUNT, HEAD_COLORS, LESS, MORE, ink_on, mixed
-from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound, short_number
-from attention_sieve.dashboard.figures.head_map_svg import head_map_svg
+from attention_sieve.dashboard.figures.head_map import HeadMap, head_map_svg, round_bound, short_number
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = '<img src=x onerror=alert(1)> & "quotes" </script> \x00'

@@ -5,8 +5,7 @@ from drawn import rows
 from importance_comparison_figures import AGREEMENTS, FIGURES, HOLED, OTHERS, SHAPE, WORDS
 
 from attention_sieve.core.statistics.by_role import compare_by_role
-from attention_sieve.dashboard.figures.head_map import HeadMap
-from attention_sieve.dashboard.figures.head_map_svg import head_map_svg
+from attention_sieve.dashboard.figures.head_map import HeadMap, head_map_svg
 from attention_sieve.dashboard.figures.head_scatter import head_scatter
 from attention_sieve.dashboard.figures.role_superiority import role_superiority
 
