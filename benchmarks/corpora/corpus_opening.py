@@ -26,8 +26,7 @@ def open_grid(folder: Path) -> None:
     from attention_sieve.core.roles.hypotheses import Criterion
     from attention_sieve.core.roles.roles import COARSE_ROLES, combinations
     from attention_sieve.dashboard.figures.roles.combinations import Overlaps
-    from attention_sieve.dashboard.figures.roles.grid import RoleGrid
-    from attention_sieve.dashboard.figures.roles.grid_svg import grid_svg
+    from attention_sieve.dashboard.figures.roles.grid import RoleGrid, grid_svg
     from attention_sieve.dashboard.figures.roles.venn_svg import venn_svg
 
     imported = time.perf_counter(), time.process_time()

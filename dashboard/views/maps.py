@@ -15,8 +15,7 @@ from attention_sieve.dashboard.components.head_map import head_map
 from attention_sieve.dashboard.components.selection import Selection
 from attention_sieve.dashboard.figures.figure import counted
 from attention_sieve.dashboard.figures.head_map import HeadMap, head_map_svg
-from attention_sieve.dashboard.figures.roles.grid import RoleGrid
-from attention_sieve.dashboard.figures.roles.grid_svg import grid_svg
+from attention_sieve.dashboard.figures.roles.grid import RoleGrid, grid_svg
 from attention_sieve.dashboard.files.downloads import drawing_downloads
 
 

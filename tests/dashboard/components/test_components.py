@@ -27,8 +27,7 @@ from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LOOKS, WOR
 from attention_sieve.dashboard.figures.head_map import ABOVE, LEFT, HeadMap, head_map_svg
 from attention_sieve.dashboard.figures.heads import SHARED
 from attention_sieve.dashboard.figures.roles.combinations import Overlaps, code, exact_name
-from attention_sieve.dashboard.figures.roles.grid import RoleGrid
-from attention_sieve.dashboard.figures.roles.grid_svg import grid_svg
+from attention_sieve.dashboard.figures.roles.grid import RoleGrid, grid_svg
 from attention_sieve.dashboard.figures.roles.venn_svg import GEOMETRY, venn_svg
 
 COMPONENTS = Path(__file__).parents[3] / "dashboard" / "components"

@@ -8,8 +8,7 @@ from attention_sieve.core.attention.settings import head_name
 from attention_sieve.core.checkpoints.find import find_checkpoint
 from attention_sieve.core.importance.removal.remove import remove
 from attention_sieve.core.roles.roles import ROLES
-from attention_sieve.dashboard.figures.roles.grid import RoleGrid
-from attention_sieve.dashboard.figures.roles.grid_svg import grid_svg
+from attention_sieve.dashboard.figures.roles.grid import RoleGrid, grid_svg
 
 GONE = ((0, 1), (1, 0), (1, 1), (1, 2))
 
