@@ -1,21 +1,14 @@
-"""Views of all heads on a page, with their files: a click chooses heads, for every page."""
+"""Maps of all heads on a page, with their files: a click chooses heads, for every page."""
 
 from collections.abc import Callable, Hashable, Mapping
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 
-from streamlit.delta_generator import DeltaGenerator
-
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.dashboard import state
-from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
-from attention_sieve.dashboard.components.grid import WITHOUT_TEXT, GridOnText, role_grid
 from attention_sieve.dashboard.components.head_map import head_map
 from attention_sieve.dashboard.components.selection import Selection
-from attention_sieve.dashboard.figures.figure import counted
 from attention_sieve.dashboard.figures.head_map import HeadMap, head_map_svg
-from attention_sieve.dashboard.figures.roles.grid import RoleGrid, grid_svg
 from attention_sieve.dashboard.files.downloads import drawing_downloads
 
 
@@ -40,31 +33,4 @@ def show_head_map(
     heads = head_map(picture, selection)
     title = picture.title[:1].upper() + picture.title[1:]
     drawing_downloads(file, title, facts, partial(head_map_svg, picture), paper=paper)
-    return heads
-
-
-def show_role_grid(
-    grid: RoleGrid,
-    selection: Selection[list[Head]],
-    *,
-    file: str,
-    facts: Mapping[str, str],
-    on_text: GridOnText = WITHOUT_TEXT,
-    files: DeltaGenerator | None = None,
-) -> list[Head]:
-    """Draw the grid of roles, with its files.
-
-    Args:
-        files: container for the files; below the grid by default.
-
-    Returns: the heads that are chosen now.
-    """
-    grid = replace(grid, layers_across=state.layers_across())
-    heads = role_grid(grid, selection, on_text)
-    if first_screen_is_drawn():
-        if grid.shown is not None:
-            facts = {**facts, "shown roles": ", ".join(grid.shown)}
-        title = grid.title or f"Roles of {counted(int((~grid.removed).sum()), 'head')}"
-        with files or nullcontext():
-            drawing_downloads(file, title, facts, partial(grid_svg, grid))
     return heads

@@ -20,7 +20,8 @@ from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views.comparison import wording
 from attention_sieve.dashboard.views.comparison.numbers import CheckpointFocus, divergence_of_heads
 from attention_sieve.dashboard.views.layout import halves
-from attention_sieve.dashboard.views.maps import head_selection, show_head_map, show_role_grid
+from attention_sieve.dashboard.views.maps import head_selection, show_head_map
+from attention_sieve.dashboard.views.roles.grid import show_role_grid
 
 FINER: Final = "compare finer"
 """Key of whether the finer roles are shown."""

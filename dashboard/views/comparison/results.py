@@ -30,12 +30,13 @@ from attention_sieve.dashboard.views.comparison import wording as compare_wordin
 from attention_sieve.dashboard.views.comparison.differences import grid_by_test
 from attention_sieve.dashboard.views.comparison.summary import what_changed
 from attention_sieve.dashboard.views.layout import halves
-from attention_sieve.dashboard.views.maps import head_selection, show_head_map, show_role_grid
+from attention_sieve.dashboard.views.maps import head_selection, show_head_map
 from attention_sieve.dashboard.views.pickers import from_list
 from attention_sieve.dashboard.views.results import chosen as choosing
 from attention_sieve.dashboard.views.results import wording
 from attention_sieve.dashboard.views.results.chosen import Opened, busiest, decided, part_of
 from attention_sieve.dashboard.views.roles import wording as role_wording
+from attention_sieve.dashboard.views.roles.grid import show_role_grid
 
 FIELDS = ("texts", "mean_a", "mean_b", "difference", "low", "high", "t", "p", "p_adjusted", "differs")
 

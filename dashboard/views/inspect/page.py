@@ -40,10 +40,10 @@ from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.inspect import surprising_link, wording
 from attention_sieve.dashboard.views.layout import first_screen
 from attention_sieve.dashboard.views.leading import begin_first_lesson, lesson_panel, shows
-from attention_sieve.dashboard.views.maps import head_selection, show_role_grid
+from attention_sieve.dashboard.views.maps import head_selection
 from attention_sieve.dashboard.views.pickers import one_of, toggle
 from attention_sieve.dashboard.views.riddle import show as riddle
-from attention_sieve.dashboard.views.roles.grid import grid_over, how_decided
+from attention_sieve.dashboard.views.roles.grid import grid_over, how_decided, show_role_grid
 from attention_sieve.dashboard.views.text import stories
 from attention_sieve.dashboard.views.text.on_screen import OnScreen, on_screen
 from attention_sieve.dashboard.views.text.simple_patterns import strongest_link

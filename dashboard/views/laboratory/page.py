@@ -43,9 +43,9 @@ from attention_sieve.dashboard.views.laboratory.numbers import (
 from attention_sieve.dashboard.views.laboratory.training import RUN, resume_or_delete, training
 from attention_sieve.dashboard.views.layout import halves
 from attention_sieve.dashboard.views.leading import lesson_panel, shows
-from attention_sieve.dashboard.views.maps import head_selection, show_head_map, show_role_grid
+from attention_sieve.dashboard.views.maps import head_selection, show_head_map
 from attention_sieve.dashboard.views.pickers import from_list, one_of, toggle
-from attention_sieve.dashboard.views.roles.grid import grid_over
+from attention_sieve.dashboard.views.roles.grid import grid_over, show_role_grid
 
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)
 GRID: Final = "laboratory grid"

@@ -1,19 +1,30 @@
-"""The roles over a corpus, or over a control of it, as a grid and a table, and how they are decided."""
+"""The roles over a corpus, or over a control of it, as a grid with its files and a table, and how they are decided."""
 
+from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import streamlit as st
 from jaxtyping import Float
+from streamlit.delta_generator import DeltaGenerator
 from streamlit.elements.lib.column_types import ColumnConfig
 
+from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.roles.hypotheses import HeadTests
 from attention_sieve.core.roles.measures import Scale
 from attention_sieve.core.roles.roles import role_title
 from attention_sieve.core.texts.text import Text, write_typed
+from attention_sieve.dashboard import state
 from attention_sieve.dashboard import wording as shared_wording
-from attention_sieve.dashboard.figures.roles.grid import RoleGrid
+from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
+from attention_sieve.dashboard.components.grid import WITHOUT_TEXT, GridOnText, role_grid
+from attention_sieve.dashboard.components.selection import Selection
+from attention_sieve.dashboard.figures.figure import counted
+from attention_sieve.dashboard.figures.roles.grid import RoleGrid, grid_svg
 from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.files.downloads import drawing_downloads
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views.corpus import Corpus
 from attention_sieve.dashboard.views.evidence import ledger
@@ -63,6 +74,33 @@ def grid_over(visit: Visit, tested: Corpus, label: str, shown: tuple[str, ...]) 
         stability=tested.stability(),
         n_shared=visit.engine.files.n_shared,
     )
+
+
+def show_role_grid(
+    grid: RoleGrid,
+    selection: Selection[list[Head]],
+    *,
+    file: str,
+    facts: Mapping[str, str],
+    on_text: GridOnText = WITHOUT_TEXT,
+    files: DeltaGenerator | None = None,
+) -> list[Head]:
+    """Draw the grid of roles, with its files.
+
+    Args:
+        files: container for the files; below the grid by default.
+
+    Returns: the heads that are chosen now.
+    """
+    grid = replace(grid, layers_across=state.layers_across())
+    heads = role_grid(grid, selection, on_text)
+    if first_screen_is_drawn():
+        if grid.shown is not None:
+            facts = {**facts, "shown roles": ", ".join(grid.shown)}
+        title = grid.title or f"Roles of {counted(int((~grid.removed).sum()), 'head')}"
+        with files or nullcontext():
+            drawing_downloads(file, title, facts, partial(grid_svg, grid))
+    return heads
 
 
 def role_and_layer(roles: tuple[str, ...], n_layers: int) -> tuple[str, int | None]:

@@ -47,14 +47,20 @@ from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.heads_off import say_role_changes, with_all_on
 from attention_sieve.dashboard.views.layout import halves
 from attention_sieve.dashboard.views.leading import lesson_panel, shows
-from attention_sieve.dashboard.views.maps import head_selection, show_role_grid
+from attention_sieve.dashboard.views.maps import head_selection
 from attention_sieve.dashboard.views.pickers import one_of, some_of, toggle
 from attention_sieve.dashboard.views.results.chosen import busiest, is_chosen
 from attention_sieve.dashboard.views.roles import chance, copying_wording, results, wording, written
 from attention_sieve.dashboard.views.roles.chance import Controlled
 from attention_sieve.dashboard.views.roles.copying import copying
 from attention_sieve.dashboard.views.roles.evidence_chart import evidence_chart
-from attention_sieve.dashboard.views.roles.grid import grid_over, how_decided, number_columns, role_and_layer
+from attention_sieve.dashboard.views.roles.grid import (
+    grid_over,
+    how_decided,
+    number_columns,
+    role_and_layer,
+    show_role_grid,
+)
 from attention_sieve.dashboard.views.roles.notes import NOTES
 from attention_sieve.dashboard.views.saving import save_heads
 

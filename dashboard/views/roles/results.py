@@ -29,14 +29,14 @@ from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.layout import halves
-from attention_sieve.dashboard.views.maps import head_selection, show_role_grid
+from attention_sieve.dashboard.views.maps import head_selection
 from attention_sieve.dashboard.views.pickers import from_list, one_of, toggle
 from attention_sieve.dashboard.views.results import chosen as choosing
 from attention_sieve.dashboard.views.results import wording
 from attention_sieve.dashboard.views.results.chosen import Opened, busiest, decided
 from attention_sieve.dashboard.views.results.raw import highest_texts
 from attention_sieve.dashboard.views.roles import wording as role_wording
-from attention_sieve.dashboard.views.roles.grid import grid_of, number_columns, role_and_layer
+from attention_sieve.dashboard.views.roles.grid import grid_of, number_columns, role_and_layer, show_role_grid
 
 
 def roles() -> None:
