@@ -1,15 +1,22 @@
-"""A figure or a table on a page, with the figure of a paper it corresponds to, what it shows, and its downloads."""
+"""A figure, a table or a map of heads on a page, with the figure of a paper it corresponds to, what it shows, and its
+downloads."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from attention_sieve.core.attention.settings import Head
 from attention_sieve.dashboard import state
+from attention_sieve.dashboard.components.head_map import head_map
+from attention_sieve.dashboard.components.selection import Selection
 from attention_sieve.dashboard.figures.figure import Figure
+from attention_sieve.dashboard.figures.head_map import HeadMap, head_map_svg
 from attention_sieve.dashboard.figures.heads import CHOICE
-from attention_sieve.dashboard.files.downloads import figure_downloads, table_downloads
+from attention_sieve.dashboard.files.downloads import drawing_downloads, figure_downloads, table_downloads
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,3 +69,27 @@ def _choose(key: str) -> None:
     heads = [(int(point["layer"]), int(point["head"])) for point in clicked if point.get("layer") is not None]
     if heads:
         state.push_heads(heads)
+
+
+def head_selection(
+    key: str, heads: list[Head], reset: Hashable, on_change: Callable[[list[Head]], None] = state.choose_heads
+) -> Selection[list[Head]]:
+    """The chosen heads in one of the views of heads; a click chooses heads for every page."""
+    return Selection(key, heads, reset, on_change)
+
+
+def show_head_map(
+    picture: HeadMap, selection: Selection[list[Head]], *, file: str, facts: Mapping[str, str], paper: str = ""
+) -> list[Head]:
+    """Draw one number per head, with its files.
+
+    Args:
+        paper: the sentence that names the paper's figure it corresponds to, if there is one to name.
+
+    Returns: the heads that are chosen now.
+    """
+    picture = replace(picture, layers_across=state.layers_across())
+    heads = head_map(picture, selection)
+    title = picture.title[:1].upper() + picture.title[1:]
+    drawing_downloads(file, title, facts, partial(head_map_svg, picture), paper=paper)
+    return heads

@@ -17,10 +17,10 @@ from attention_sieve.dashboard.figures.head_map import Detail, HeadMap, round_bo
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 from attention_sieve.dashboard.files.commands import without_command
 from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.views.charts import head_selection, show_head_map
 from attention_sieve.dashboard.views.comparison import wording
 from attention_sieve.dashboard.views.comparison.numbers import CheckpointFocus, divergence_of_heads
 from attention_sieve.dashboard.views.layout import halves
-from attention_sieve.dashboard.views.maps import head_selection, show_head_map
 from attention_sieve.dashboard.views.roles.grid import show_role_grid
 
 FINER: Final = "compare finer"

@@ -26,11 +26,11 @@ from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.offers.results import offered, open_offered
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views import frame
+from attention_sieve.dashboard.views.charts import head_selection, show_head_map
 from attention_sieve.dashboard.views.comparison import wording as compare_wording
 from attention_sieve.dashboard.views.comparison.differences import grid_by_test
 from attention_sieve.dashboard.views.comparison.summary import what_changed
 from attention_sieve.dashboard.views.layout import halves
-from attention_sieve.dashboard.views.maps import head_selection, show_head_map
 from attention_sieve.dashboard.views.pickers import from_list
 from attention_sieve.dashboard.views.results import chosen as choosing
 from attention_sieve.dashboard.views.results import wording

@@ -16,12 +16,11 @@ from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.head_map import HeadMap, intervals, round_bound
 from attention_sieve.dashboard.figures.importance.histogram import score_histogram
 from attention_sieve.dashboard.views.asking import find, policy
-from attention_sieve.dashboard.views.charts import chart, table
+from attention_sieve.dashboard.views.charts import chart, head_selection, show_head_map, table
 from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences, with_sentences
 from attention_sieve.dashboard.views.importance import wording
 from attention_sieve.dashboard.views.importance.material import Importance
 from attention_sieve.dashboard.views.layout import halves
-from attention_sieve.dashboard.views.maps import head_selection, show_head_map
 from attention_sieve.dashboard.views.pickers import toggle
 
 

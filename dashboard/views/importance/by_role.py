@@ -19,13 +19,12 @@ from attention_sieve.dashboard.files.commands import THEN
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.views import corpus as corpora
 from attention_sieve.dashboard.views import frame
-from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.charts import chart, head_selection, show_head_map
 from attention_sieve.dashboard.views.corpus import Corpus, corpus
 from attention_sieve.dashboard.views.importance import wording as page_wording
 from attention_sieve.dashboard.views.importance.ablation import damage_map
 from attention_sieve.dashboard.views.importance.material import Importance
 from attention_sieve.dashboard.views.layout import halves
-from attention_sieve.dashboard.views.maps import head_selection, show_head_map
 
 LABELS = {role: look.label for role, look in LOOKS.items()}
 TAB: Final = "Roles of important heads"

@@ -19,10 +19,10 @@ from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.commands import command
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.views.charts import head_selection, show_head_map
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.heads_off import ask_which_token, token_to_predict
 from attention_sieve.dashboard.views.inspect import wording
-from attention_sieve.dashboard.views.maps import head_selection, show_head_map
 from attention_sieve.dashboard.views.pickers import from_list
 from attention_sieve.dashboard.views.text.on_screen import OnScreen, waiting
 

@@ -32,6 +32,7 @@ from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.arcs.attention import sieves_on, where_heads_look
 from attention_sieve.dashboard.views.arcs.look import pin_word
 from attention_sieve.dashboard.views.asking import ask_about_long_texts
+from attention_sieve.dashboard.views.charts import head_selection
 from attention_sieve.dashboard.views.corpus import Corpus, corpus, kept_corpus
 from attention_sieve.dashboard.views.decoder_notes import decoder_notes
 from attention_sieve.dashboard.views.evidence import ledger
@@ -40,7 +41,6 @@ from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.inspect import surprising_link, wording
 from attention_sieve.dashboard.views.layout import first_screen
 from attention_sieve.dashboard.views.leading import begin_first_lesson, lesson_panel, shows
-from attention_sieve.dashboard.views.maps import head_selection
 from attention_sieve.dashboard.views.pickers import one_of, toggle
 from attention_sieve.dashboard.views.riddle import show as riddle
 from attention_sieve.dashboard.views.roles.grid import grid_over, how_decided, show_role_grid

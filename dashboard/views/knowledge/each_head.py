@@ -19,11 +19,10 @@ from attention_sieve.dashboard.figures.knowledge.in_layers import scores_by_laye
 from attention_sieve.dashboard.figures.knowledge.ranked import localisation_curves
 from attention_sieve.dashboard.figures.knowledge.words import number_format, score_name, written
 from attention_sieve.dashboard.plain import plain
-from attention_sieve.dashboard.views.charts import chart, table
+from attention_sieve.dashboard.views.charts import chart, head_selection, show_head_map, table
 from attention_sieve.dashboard.views.knowledge import wording
 from attention_sieve.dashboard.views.knowledge.numbers import Probing, above_majority, majority
 from attention_sieve.dashboard.views.layout import halves
-from attention_sieve.dashboard.views.maps import head_selection, show_head_map
 from attention_sieve.dashboard.views.pickers import one_of
 
 Measure = Callable[[TrialResult], Float[np.ndarray, "layer head"] | None]

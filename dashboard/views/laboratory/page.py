@@ -27,7 +27,7 @@ from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.public import NOT_HERE, is_public
 from attention_sieve.dashboard.views import corpus as corpora
 from attention_sieve.dashboard.views import frame
-from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.charts import chart, head_selection, show_head_map
 from attention_sieve.dashboard.views.corpus import Corpus
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.laboratory import wording
@@ -43,7 +43,6 @@ from attention_sieve.dashboard.views.laboratory.numbers import (
 from attention_sieve.dashboard.views.laboratory.training import RUN, resume_or_delete, training
 from attention_sieve.dashboard.views.layout import halves
 from attention_sieve.dashboard.views.leading import lesson_panel, shows
-from attention_sieve.dashboard.views.maps import head_selection, show_head_map
 from attention_sieve.dashboard.views.pickers import from_list, one_of, toggle
 from attention_sieve.dashboard.views.roles.grid import grid_over, show_role_grid
 

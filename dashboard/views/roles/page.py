@@ -38,7 +38,7 @@ from attention_sieve.dashboard.plain import show_error
 from attention_sieve.dashboard.views import corpus as corpora
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.asking import ask_about_long_texts, find, policy
-from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.charts import chart, head_selection
 from attention_sieve.dashboard.views.corpus import Corpus, corpus, kept_matches
 from attention_sieve.dashboard.views.decoder_notes import decoder_notes
 from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences, with_sentences
@@ -47,7 +47,6 @@ from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.heads_off import say_role_changes, with_all_on
 from attention_sieve.dashboard.views.layout import halves
 from attention_sieve.dashboard.views.leading import lesson_panel, shows
-from attention_sieve.dashboard.views.maps import head_selection
 from attention_sieve.dashboard.views.pickers import one_of, some_of, toggle
 from attention_sieve.dashboard.views.results.chosen import busiest, is_chosen
 from attention_sieve.dashboard.views.roles import chance, copying_wording, results, wording, written

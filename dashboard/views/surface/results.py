@@ -11,8 +11,7 @@ from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.surface.scatter import TITLES
 from attention_sieve.dashboard.files.commands import without_command
 from attention_sieve.dashboard.views import frame
-from attention_sieve.dashboard.views.charts import table
-from attention_sieve.dashboard.views.maps import head_selection, show_head_map
+from attention_sieve.dashboard.views.charts import head_selection, show_head_map, table
 from attention_sieve.dashboard.views.pickers import from_list
 from attention_sieve.dashboard.views.results import chosen as choosing
 from attention_sieve.dashboard.views.results import wording

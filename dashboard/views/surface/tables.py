@@ -13,8 +13,8 @@ from attention_sieve.dashboard.figures.head_map import NOT_APPLICABLE, intervals
 from attention_sieve.dashboard.figures.surface.scatter import LABELS, TITLES
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.views.charts import head_selection, show_head_map
 from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences, with_sentences
-from attention_sieve.dashboard.views.maps import head_selection, show_head_map
 from attention_sieve.dashboard.views.pickers import from_list, some_of, toggle
 from attention_sieve.dashboard.views.surface import wording
 from attention_sieve.dashboard.views.surface.panels import Surface, statistic_map

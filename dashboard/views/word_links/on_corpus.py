@@ -21,9 +21,9 @@ from attention_sieve.dashboard.files.commands import command
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.plain import errors_shown, plain
 from attention_sieve.dashboard.views.asking import find, policy, trees_of
+from attention_sieve.dashboard.views.charts import head_selection, show_head_map
 from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences, with_sentences
 from attention_sieve.dashboard.views.frame import Visit
-from attention_sieve.dashboard.views.maps import head_selection, show_head_map
 from attention_sieve.dashboard.views.pickers import from_list, one_of
 from attention_sieve.dashboard.views.word_links import wording
 from attention_sieve.dashboard.views.word_links.choice import WordChoice

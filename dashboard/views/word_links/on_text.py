@@ -14,9 +14,9 @@ from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.progress import in_its_place
+from attention_sieve.dashboard.views.charts import head_selection, show_head_map
 from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences, with_sentences
 from attention_sieve.dashboard.views.frame import Visit
-from attention_sieve.dashboard.views.maps import head_selection, show_head_map
 from attention_sieve.dashboard.views.text.on_screen import OnScreen
 from attention_sieve.dashboard.views.word_links import wording
 from attention_sieve.dashboard.views.word_links.choice import pick_words

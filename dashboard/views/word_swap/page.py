@@ -29,9 +29,9 @@ from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.arcs.attention import attention_of
 from attention_sieve.dashboard.views.arcs.look import linked_arcs, look_at, take_look
+from attention_sieve.dashboard.views.charts import head_selection, show_head_map
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.layout import map_and_arcs
-from attention_sieve.dashboard.views.maps import head_selection, show_head_map
 from attention_sieve.dashboard.views.text.on_screen import waiting
 from attention_sieve.dashboard.views.text.typed import EXAMPLE_TYPED, text_on_screen
 from attention_sieve.dashboard.views.word_swap import wording

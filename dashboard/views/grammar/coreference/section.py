@@ -27,6 +27,7 @@ from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.asking import find
+from attention_sieve.dashboard.views.charts import head_selection, show_head_map
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.grammar import wording as shared_wording
 from attention_sieve.dashboard.views.grammar.coreference import wording
@@ -39,7 +40,6 @@ from attention_sieve.dashboard.views.grammar.coreference.choices import (
 )
 from attention_sieve.dashboard.views.grammar.coreference.text import choices_in_a_text
 from attention_sieve.dashboard.views.layout import halves
-from attention_sieve.dashboard.views.maps import head_selection, show_head_map
 from attention_sieve.dashboard.views.pickers import one_of
 
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)

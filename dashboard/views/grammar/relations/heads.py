@@ -15,11 +15,11 @@ from attention_sieve.dashboard.figures.head_map import Detail, HeadMap, interval
 from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAMES
 from attention_sieve.dashboard.figures.scales import WORDS
 from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.views.charts import head_selection, show_head_map
 from attention_sieve.dashboard.views.grammar import wording as shared_wording
 from attention_sieve.dashboard.views.grammar.relations import wording
 from attention_sieve.dashboard.views.grammar.relations.focus import RelationFocus
 from attention_sieve.dashboard.views.layout import halves
-from attention_sieve.dashboard.views.maps import head_selection, show_head_map
 
 SYNTACTIC: Final = ROLES.index("syntactic")
 

@@ -15,10 +15,9 @@ from attention_sieve.dashboard.figures.tree_probes.curve import probe_curve
 from attention_sieve.dashboard.figures.tree_probes.scores import NamedScore, probe_scores
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.views import frame
-from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.charts import chart, head_selection, show_head_map
 from attention_sieve.dashboard.views.grammar.tree_probes import wording
 from attention_sieve.dashboard.views.layout import halves
-from attention_sieve.dashboard.views.maps import head_selection, show_head_map
 from attention_sieve.dashboard.views.pickers import from_list
 
 

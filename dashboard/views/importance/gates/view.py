@@ -29,7 +29,7 @@ from attention_sieve.dashboard.figures.importance.gate_scores import gate_scores
 from attention_sieve.dashboard.plain import errors_shown, plain, show_error
 from attention_sieve.dashboard.progress import stop_button
 from attention_sieve.dashboard.views.asking import ask
-from attention_sieve.dashboard.views.charts import chart, table
+from attention_sieve.dashboard.views.charts import chart, head_selection, show_head_map, table
 from attention_sieve.dashboard.views.finetune import wording as training_wording
 from attention_sieve.dashboard.views.finetune.folders import keep_data
 from attention_sieve.dashboard.views.finetune.labelled import Labelled
@@ -39,7 +39,6 @@ from attention_sieve.dashboard.views.importance.gates import runs, wording
 from attention_sieve.dashboard.views.importance.gates.runs import PenaltySweep, delete, sweeps_of
 from attention_sieve.dashboard.views.importance.material import Importance, Material
 from attention_sieve.dashboard.views.layout import halves
-from attention_sieve.dashboard.views.maps import head_selection, show_head_map
 from attention_sieve.dashboard.views.pickers import from_list, numbers, one_of, toggle
 
 REFRESH_SECONDS: Final = 1.0
