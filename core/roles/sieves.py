@@ -19,13 +19,14 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from attention_sieve.core.attention.settings import UNLIMITED, Reach, Window, live_keys
-from attention_sieve.core.passes.texts import PassText, with_relations
+from attention_sieve.core.attention.settings import UNLIMITED, Head, Reach, Window, highest_head, live_keys
+from attention_sieve.core.passes.texts import PassText, TextAttention, with_relations
 from attention_sieve.core.roles.measures import USUAL, RoleSet
 from attention_sieve.core.roles.pair_sieves import oriented, pair_sieves
 from attention_sieve.core.roles.record import DIRECTIONS, Band, Keys, KeySet, Pairs, Role
 from attention_sieve.core.roles.roles import role_named
 from attention_sieve.core.texts.text import Text
+from attention_sieve.core.texts.tokens import SPECIAL
 
 NEWTON_STEPS: Final = 6
 """Enough for the precision of float64 in texts of 2 to 100,000 tokens."""
@@ -338,3 +339,30 @@ def greatest_weighted_ratio(
         np.where(share_outside > 0, share_outside, 1) / outside
     )
     return share * n_keys / size * entropy
+
+
+def telling_head(text_attention: TextAttention) -> Head:
+    """The head that attends to related words most, beyond what it gives to other words at the same distance.
+
+    Each word counts with the related word for which a head's attention, less its mean attention between words at the
+    same distance, is greatest; the head with the greatest sum is chosen, the first in case of a tie. A head that always
+    looks one word back, or that spreads its attention evenly, has a sum of 0. In a text without relations all words
+    count as related.
+    """
+    text, window, attention = text_attention.text, text_attention.window, text_attention.attention
+    is_query = text.queries.segments[slice(*window.queries)] != SPECIAL
+    is_key = text.keys.segments[slice(*window.keys)] != SPECIAL
+    queries, keys = np.nonzero(is_query[:, None] & is_key)
+    related = sieve_cells("syntactic", text, text_attention.causal, DIRECTIONS, window)[queries, keys]
+    if not related.any():
+        related = np.ones(len(queries), dtype=bool)
+    best = np.full(attention.shape[:3], -np.inf)
+    for distance in sorted(set((keys - queries)[related].tolist())):  # np.unique would import numpy.ma
+        is_at_distance = keys - queries == distance
+        at_distance = attention[:, :, queries[is_at_distance], keys[is_at_distance]]
+        gains = (at_distance - at_distance.mean(axis=-1, keepdims=True))[..., related[is_at_distance]]
+        rows = queries[is_at_distance & related]  # no query has two keys at one distance
+        best[:, :, rows] = np.maximum(best[:, :, rows], gains)
+    sums = np.where(np.isfinite(best), best, 0).sum(axis=-1)
+    sums[np.isnan(attention).any(axis=(2, 3))] = -np.inf  # removed from the checkpoint
+    return highest_head(sums)

@@ -15,8 +15,8 @@ from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.finding import RoleFinding
 from attention_sieve.core.roles.hypotheses import few_texts, n_holding, untested
-from attention_sieve.core.roles.question import telling_head
 from attention_sieve.core.roles.roles import combinations, shown_roles_of_all
+from attention_sieve.core.roles.sieves import telling_head
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard import wording
 from attention_sieve.dashboard.components.grid import grid_data

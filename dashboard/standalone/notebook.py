@@ -13,8 +13,9 @@ from attention_sieve.core.attention.settings import Head, head_names
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.errors import AnalysisError, shortened
 from attention_sieve.core.roles.finding import RoleSettings
-from attention_sieve.core.roles.question import PassedText, telling_head
+from attention_sieve.core.roles.question import PassedText
 from attention_sieve.core.roles.roles import shown_roles
+from attention_sieve.core.roles.sieves import telling_head
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.components import arcs, grid
 from attention_sieve.dashboard.components.grid import GridOnText, grid_of_text

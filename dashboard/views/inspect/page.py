@@ -12,8 +12,8 @@ from streamlit.delta_generator import DeltaGenerator
 from attention_sieve.core.attention.settings import ONE_STACK, Head
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.texts import TextAttention
-from attention_sieve.core.roles.question import telling_head
 from attention_sieve.core.roles.roles import known_roles, shown_roles
+from attention_sieve.core.roles.sieves import telling_head
 from attention_sieve.core.texts.parsers import ENGLISH
 from attention_sieve.core.texts.text import Text, text_of, write_typed
 from attention_sieve.core.texts.tokens import unknown_parts

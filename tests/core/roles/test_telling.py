@@ -6,7 +6,7 @@ from made_texts import pair, text
 
 from attention_sieve.core.attention.settings import Window
 from attention_sieve.core.passes.texts import PassText, TextAttention
-from attention_sieve.core.roles.question import telling_head
+from attention_sieve.core.roles.sieves import telling_head
 
 PREVIOUS, RELATED, LATER = (0, 1), (1, 2), (1, 0)
 """Heads that look one token back, at the related word, and at a word of the second half of the text."""
