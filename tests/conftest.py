@@ -13,15 +13,12 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import hypothesis
 import jaxtyping
 import pytest
-from call_checks import follow_axes_of_arrays_only
-from kept_loads import load_bundled_once
 from small_checkpoints import save, save_with_head
 
 # A slow machine is no failure. Each run tries other examples, 15 of each property; HYPOTHESIS_PROFILE=long tries 250.
 hypothesis.settings.register_profile("usual", deadline=None, max_examples=15)
 hypothesis.settings.register_profile("long", deadline=None, max_examples=250)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "usual"))
-follow_axes_of_arrays_only()
 # Importing makes millions of objects that stay: looking through them again and again for garbage takes seconds. It
 # begins again once all tests are collected, and leaves those out.
 gc.disable()
@@ -37,7 +34,6 @@ def pytest_sessionstart(session):
 
 
 def pytest_collection_finish():
-    load_bundled_once()
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)  # at Python's own of 700, a twentieth of a page's time
     gc.enable()
