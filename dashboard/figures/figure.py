@@ -1,5 +1,14 @@
 """Figures for pages and files: a Vega-Lite chart, its data, and a description as text; and what is written in them."""
 
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from attention_sieve.core.attention.settings import head_name
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 import json
 import re
 from collections.abc import Sequence
@@ -8,7 +17,7 @@ from functools import cache
 from importlib import import_module
 from math import isnan
 from threading import Thread
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from attention_sieve.core.roles.roles import role_title
 from attention_sieve.core.roles.rules import PREFIX
@@ -121,3 +130,23 @@ def drawable(name: str, most: int | None = None) -> str:
     """Replace characters that cannot be drawn; longer names are cut at the start."""
     clean = NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", name)
     return clean if most is None or len(clean) <= most else "…" + clean[1 - most :]
+
+
+SHARED: Final = "heads that share keys and values"
+"""What a bracket over the columns of a grid means."""
+CHOICE: Final = "head"
+"""Name of the selection that a click on a mark makes; its fields are `layer` and `head`."""
+
+
+def head_rows(n_layers: int, n_heads: int) -> "pd.DataFrame":
+    """A row for each head: its layer, head and name."""
+    import pandas as pd
+
+    layer, head = np.indices((n_layers, n_heads)).reshape(2, -1)
+    names = [head_name(*layer_and_head) for layer_and_head in zip(layer.tolist(), head.tolist())]
+    return pd.DataFrame({"layer": layer, "head": head, "name": names})
+
+
+def head_choice() -> "alt.Parameter":
+    """The selection that a click on a mark makes, to be added to the marks of heads."""
+    return alt.selection_point(name=CHOICE, fields=["layer", "head"])

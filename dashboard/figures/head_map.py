@@ -11,8 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from attention_sieve.dashboard.figures.appearance import AMOUNT, LESS, MORE, head_color, ink_on, mixed
-from attention_sieve.dashboard.figures.figure import interval
-from attention_sieve.dashboard.figures.heads import SHARED
+from attention_sieve.dashboard.figures.figure import SHARED, interval
 from attention_sieve.dashboard.figures.sheet import (
     DARK,
     SHEET,

@@ -12,8 +12,7 @@ from jaxtyping import Float
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LESS, MORE, STAR
 from attention_sieve.dashboard.figures.axes import note, note_rows
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, of_kind, template
-from attention_sieve.dashboard.figures.heads import head_choice, head_rows
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, head_choice, head_rows, of_kind, template
 
 HEIGHT: Final = 320
 MARGIN: Final = 0.06

@@ -10,7 +10,7 @@ from attention_sieve.dashboard.components.packing import as_text
 from attention_sieve.dashboard.components.selection import Selection, late_choice, push, selected
 from attention_sieve.dashboard.components.source import Source, joined
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
-from attention_sieve.dashboard.figures.heads import SHARED
+from attention_sieve.dashboard.figures.figure import SHARED
 
 
 def heads_source(name: str, style: str, *scripts: str) -> Source:

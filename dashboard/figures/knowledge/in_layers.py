@@ -11,8 +11,17 @@ from jaxtyping import Float
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.dashboard.figures.appearance import AMOUNT, HEAD_COLORS, LESS, STAR
 from attention_sieve.dashboard.figures.axes import Ends, places_axis, series_channel
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, drawable, of_kind, template
-from attention_sieve.dashboard.figures.heads import head_choice, head_rows
+from attention_sieve.dashboard.figures.figure import (
+    INK,
+    Figure,
+    Spec,
+    alt,
+    drawable,
+    head_choice,
+    head_rows,
+    of_kind,
+    template,
+)
 from attention_sieve.dashboard.figures.knowledge.words import NAME, Scores, score_axis, score_ends, written
 
 HEIGHT: Final = 320

@@ -9,8 +9,7 @@ import pandas as pd
 
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.similarity.layout import HeadTree, groups
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, of_kind, template
-from attention_sieve.dashboard.figures.heads import head_choice
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, head_choice, of_kind, template
 from attention_sieve.dashboard.figures.similarity.head_kinds import NOTHING, HeadKinds, KindLook, by_kind
 
 LEAF: Final = 13

@@ -11,8 +11,7 @@ from jaxtyping import Bool, Float
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.similarity.layout import HeadPlane
 from attention_sieve.dashboard.figures.appearance import AMOUNT, LESS, MORE
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, of_kind, template
-from attention_sieve.dashboard.figures.heads import head_choice, head_rows
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, head_choice, head_rows, of_kind, template
 from attention_sieve.dashboard.figures.similarity.head_kinds import HeadKinds, KindLook, by_kind
 
 HEIGHT: Final = 320

@@ -13,8 +13,7 @@ from jaxtyping import Float
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.dashboard.figures.appearance import RoleLook
 from attention_sieve.dashboard.figures.axes import LAYER_AXIS
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, of_kind, template
-from attention_sieve.dashboard.figures.heads import head_choice
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, head_choice, of_kind, template
 
 FUNCTIONS: Final[dict[str, RoleLook]] = {
     look.name: look

@@ -12,8 +12,7 @@ from jaxtyping import Float
 from attention_sieve.core.attention.settings import Head, head_name, highest_head
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.axes import ValueAxis, note, note_rows, places_axis, series_channel, values_axis
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, of_kind, template
-from attention_sieve.dashboard.figures.heads import head_choice
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, head_choice, of_kind, template
 
 HALF: Final = 0.5
 """Room left of the first layer and right of the last one, in layers."""

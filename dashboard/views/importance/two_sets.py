@@ -14,9 +14,8 @@ from attention_sieve.core.importance.labels import read_labels
 from attention_sieve.core.texts.text import SUFFIXES, Text
 from attention_sieve.dashboard import controls, public
 from attention_sieve.dashboard.controls import memory
-from attention_sieve.dashboard.figures.figure import counted, drawable
+from attention_sieve.dashboard.figures.figure import counted, drawable, head_rows
 from attention_sieve.dashboard.figures.head_scatter import ScatterTexts, head_scatter
-from attention_sieve.dashboard.figures.heads import head_rows
 from attention_sieve.dashboard.files.commands import THEN
 from attention_sieve.dashboard.samples import VARIED, read_sample
 from attention_sieve.dashboard.views import frame

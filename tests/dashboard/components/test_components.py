@@ -24,8 +24,8 @@ from attention_sieve.dashboard.components.overview import Overview, attention_ov
 from attention_sieve.dashboard.components.selection import Selection
 from attention_sieve.dashboard.components.venn import selected_combination
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LOOKS, WORD_COLORS, head_color
+from attention_sieve.dashboard.figures.figure import SHARED
 from attention_sieve.dashboard.figures.head_map import ABOVE, LEFT, HeadMap, head_map_svg
-from attention_sieve.dashboard.figures.heads import SHARED
 from attention_sieve.dashboard.figures.roles.combinations import Overlaps, code, exact_name
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid, grid_svg
 from attention_sieve.dashboard.figures.roles.venn_svg import GEOMETRY, venn_svg

@@ -8,7 +8,7 @@ from similarity_figures import FIGURES, N_HEADS, N_LAYERS, PLANE, TREE, matrix
 from attention_sieve.core.roles.roles import BY_NAME
 from attention_sieve.core.similarity.layout import HeadPlane
 from attention_sieve.core.surface.statistics import BEHAVIOURS
-from attention_sieve.dashboard.figures.heads import CHOICE
+from attention_sieve.dashboard.figures.figure import CHOICE
 from attention_sieve.dashboard.figures.similarity.dendrogram import MIXED
 from attention_sieve.dashboard.figures.similarity.head_kinds import BEHAVIOUR_LOOKS, NO_KIND, HeadKinds, role_looks
 from attention_sieve.dashboard.figures.similarity.plane import (
