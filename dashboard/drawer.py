@@ -9,7 +9,7 @@ from attention_sieve.core.checkpoints.find import DEVICES
 from attention_sieve.core.roles.measures import USUAL_TAU, Scale, SyntacticDirection
 from attention_sieve.core.roles.roles import FURTHER_ROLES
 from attention_sieve.dashboard import state, wording
-from attention_sieve.dashboard.figures.scales import HIGHEST_TAU
+from attention_sieve.dashboard.figures.appearance import HIGHEST_TAU
 from attention_sieve.dashboard.state import (
     AUTO,
     CORRECTIONS,

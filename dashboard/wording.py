@@ -12,8 +12,8 @@ from attention_sieve.core.roles.hypotheses import Rule
 from attention_sieve.core.roles.measures import Scale
 from attention_sieve.core.roles.roles import role_title
 from attention_sieve.core.texts.text import SUFFIXES, formats_in_words
+from attention_sieve.dashboard.figures.appearance import WORDS
 from attention_sieve.dashboard.figures.figure import counted, percent
-from attention_sieve.dashboard.figures.scales import WORDS
 from attention_sieve.dashboard.figures.sheet import COLUMN, PAGE, PER_INCH
 
 TITLE: Final = "Attention Sieve"

@@ -12,9 +12,8 @@ import pandas as pd
 from jaxtyping import Float
 
 from attention_sieve.core.roles.measures import Scale
-from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.appearance import HIGHEST_TAU, LOOKS
 from attention_sieve.dashboard.figures.figure import INK, alt, of_kind
-from attention_sieve.dashboard.figures.scales import HIGHEST_TAU
 
 SCORE_TICKS: Final[dict[Scale, tuple[float, ...]]] = {
     "score": (0, 0.5, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 100_000),

@@ -14,9 +14,8 @@ from attention_sieve.dashboard.components.grid.patterns import Patterns
 from attention_sieve.dashboard.components.packing import base64_of, look_data
 from attention_sieve.dashboard.components.selection import Selection
 from attention_sieve.dashboard.components.terms.sieve_pictures import Sieves
-from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.appearance import LOOKS, WORDS
 from attention_sieve.dashboard.figures.roles.grid import FAINT, STABLE, RoleGrid
-from attention_sieve.dashboard.figures.scales import WORDS
 from attention_sieve.dashboard.glossary import TERMS
 
 SOURCE: Final = heads_source("role_grid", "grid/grid.css", "later.js", "grid/patterns.js", "grid/grid.js")

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 
 from attention_sieve.core.attention.settings import head_name
 from attention_sieve.core.roles.measures import Scale
-from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.appearance import LOOKS, WORDS
 from attention_sieve.dashboard.figures.axes import (
     LAYER_AXIS,
     Ends,
@@ -29,7 +29,6 @@ from attention_sieve.dashboard.figures.axes import (
 )
 from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, alt, counted, of_kind, template
 from attention_sieve.dashboard.figures.roles.layers import NARROWEST
-from attention_sieve.dashboard.figures.scales import WORDS
 
 if TYPE_CHECKING:  # imports SciPy, which the steps of other pages do without
     from attention_sieve.core.comparison.differences import LayerShift, PairedTests

@@ -13,7 +13,7 @@ import pandas as pd
 from jaxtyping import Float, Int
 
 from attention_sieve.core.roles.measures import Scale
-from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.appearance import LOOKS, WORDS
 from attention_sieve.dashboard.figures.axes import (
     STEP_AXIS,
     Ends,
@@ -28,7 +28,6 @@ from attention_sieve.dashboard.figures.axes import (
 )
 from attention_sieve.dashboard.figures.comparison.shifts import NO_CHANGE, change_axis
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, drawable, of_kind, template
-from attention_sieve.dashboard.figures.scales import WORDS
 
 HEIGHT: Final = 260
 LINE: Final = 14

@@ -18,7 +18,7 @@ from jaxtyping import Float
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.roles.hypotheses import HeadTests
 from attention_sieve.core.roles.measures import Scale
-from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.appearance import LOOKS, WORDS
 from attention_sieve.dashboard.figures.axes import (
     LAYER_AXIS,
     Ends,
@@ -41,7 +41,6 @@ from attention_sieve.dashboard.figures.figure import (
     template,
 )
 from attention_sieve.dashboard.figures.roles.densities import outline
-from attention_sieve.dashboard.figures.scales import WORDS
 
 LANE: Final = 46
 """Height of one role of one head, in pixels."""

@@ -5,10 +5,10 @@ import pandas as pd
 from jaxtyping import Float, Int
 
 from attention_sieve.core.statistics.series import Bins, quantile
+from attention_sieve.dashboard.figures.appearance import WORDS
 from attention_sieve.dashboard.figures.figure import Figure, counted
 from attention_sieve.dashboard.figures.roles.densities import HALF_WIDTH
 from attention_sieve.dashboard.figures.roles.distributions import Violins, violins_figure
-from attention_sieve.dashboard.figures.scales import WORDS
 
 
 def density_violins(

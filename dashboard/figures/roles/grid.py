@@ -13,10 +13,9 @@ from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.roles.hypotheses import CERTAIN
 from attention_sieve.core.roles.measures import Scale
 from attention_sieve.core.roles.roles import ROLES
-from attention_sieve.dashboard.figures.appearance import LOOKS, RoleLook, head_color
+from attention_sieve.dashboard.figures.appearance import LOOKS, WORDS, RoleLook, head_color
 from attention_sieve.dashboard.figures.figure import percent
 from attention_sieve.dashboard.figures.head_map import CELL, LETTERS, SIGN, HeadMatrix, bracket_entry
-from attention_sieve.dashboard.figures.scales import WORDS
 from attention_sieve.dashboard.figures.sheet import (
     DARK,
     SHEET,

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from attention_sieve.core.roles.measures import Scale
-from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.appearance import LOOKS, WORDS
 from attention_sieve.dashboard.figures.axes import SCORE_TICKS
 from attention_sieve.dashboard.figures.figure import Figure, counted
 from attention_sieve.dashboard.figures.plotly_figure import THEME_INK, TOP, PlotlyFigure, heading, translucent
@@ -19,7 +19,6 @@ from attention_sieve.dashboard.figures.roles.distributions import (
     head_scores,
     head_title,
 )
-from attention_sieve.dashboard.figures.scales import WORDS
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from attention_sieve.core.attention.settings import head_name
 from attention_sieve.core.roles.hypotheses import HeadTests
 from attention_sieve.core.roles.measures import Scale
-from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.appearance import LOOKS, WORDS
 from attention_sieve.dashboard.figures.axes import (
     Ends,
     note,
@@ -23,7 +23,6 @@ from attention_sieve.dashboard.figures.axes import (
     score_position,
 )
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, of_kind, template
-from attention_sieve.dashboard.figures.scales import WORDS
 
 BINS: Final = 20
 """Number of bins of the histogram; the width of each is the default alpha."""

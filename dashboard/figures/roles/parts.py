@@ -9,10 +9,9 @@ import pandas as pd
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.roles.hypotheses import HeadTests
 from attention_sieve.core.roles.measures import Scale
-from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.appearance import LOOKS, WORDS
 from attention_sieve.dashboard.figures.axes import Ends, note, note_rows, score_ends, score_position
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, of_kind, template
-from attention_sieve.dashboard.figures.scales import WORDS
 
 ROW: Final = 24
 NOTHING: Final = "This role does not apply to any text."

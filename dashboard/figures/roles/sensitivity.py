@@ -8,10 +8,9 @@ import pandas as pd
 
 from attention_sieve.core.roles.measures import Scale
 from attention_sieve.core.roles.uncertainty.sensitivity import BAND, RESAMPLES, CountsByTau, CountsByTexts
-from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.appearance import LOOKS, WORDS
 from attention_sieve.dashboard.figures.axes import lettered_legend, role_colors, role_shapes
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, of_kind, percent, template
-from attention_sieve.dashboard.figures.scales import WORDS
 
 HEIGHT: Final = 260
 BAND_READING: Final = f"band: {percent(BAND)} of {RESAMPLES} bootstrap resamples of these texts; line: median"

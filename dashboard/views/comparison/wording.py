@@ -10,8 +10,8 @@ from attention_sieve.core.finetuning.movie_reviews import N_TRAINING, REQUIREMEN
 from attention_sieve.core.roles.hypotheses import CERTAIN, RESAMPLES
 from attention_sieve.core.roles.measures import Scale
 from attention_sieve.core.similarity.distances import MOST
+from attention_sieve.dashboard.figures.appearance import WORDS
 from attention_sieve.dashboard.figures.figure import counted
-from attention_sieve.dashboard.figures.scales import WORDS
 from attention_sieve.dashboard.wording import CHOSEN_BEFORE
 
 if TYPE_CHECKING:

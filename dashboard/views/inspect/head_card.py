@@ -20,9 +20,9 @@ from attention_sieve.core.roles.roles import coarse_roles, shown_roles, similar_
 from attention_sieve.core.roles.uncertainty.anytime import as_odds, odds
 from attention_sieve.core.similarity.distances import HeadDistances, nearest_heads
 from attention_sieve.core.statistics.evidence import lower_bound
+from attention_sieve.dashboard.figures.appearance import WORDS
 from attention_sieve.dashboard.figures.figure import MOST_MARKS
 from attention_sieve.dashboard.figures.roles.distributions import HeadScores, head_scores
-from attention_sieve.dashboard.figures.scales import WORDS
 from attention_sieve.dashboard.files.downloads import figure_downloads, table_downloads
 from attention_sieve.dashboard.state import Choice
 from attention_sieve.dashboard.views import corpus as corpora

@@ -6,8 +6,8 @@ from typing import Final
 from attention_sieve.core.roles.measures import Scale
 from attention_sieve.core.roles.record import Keys
 from attention_sieve.core.roles.roles import role_named, role_title
+from attention_sieve.dashboard.figures.appearance import WORDS
 from attention_sieve.dashboard.figures.figure import counted, percent
-from attention_sieve.dashboard.figures.scales import WORDS
 from attention_sieve.dashboard.plain import plain
 
 PROMISE: Final = "See what every attention head of a model looks at."

@@ -12,9 +12,9 @@ from attention_sieve.core.roles.measures import Scale
 from attention_sieve.core.statistics.by_role import Overlap
 from attention_sieve.core.statistics.cases import LEAST_TIMES
 from attention_sieve.core.texts.relations import RELATIONS
+from attention_sieve.dashboard.figures.appearance import WORDS
 from attention_sieve.dashboard.figures.figure import counted, percent
 from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAMES
-from attention_sieve.dashboard.figures.scales import WORDS
 from attention_sieve.dashboard.wording import DEPENDENT_AND_HEAD
 
 NUMBERS: Final = {
