@@ -24,7 +24,20 @@ from attention_sieve.dashboard.figures.figure import (
     percent,
     template,
 )
-from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAMES, with_short_directions
+
+DIRECTION_NAMES: Final[dict[Direction, str]] = {
+    "dependent-to-head": "dep → head",
+    "head-to-dependent": "head → dep",
+}
+"""From the attending word to the attended word."""
+
+
+def with_short_directions(heads: str) -> str:
+    """Heads with their directions, as in the column held_out_heads, with DIRECTION_NAMES."""
+    for direction, name in DIRECTION_NAMES.items():
+        heads = heads.replace(direction, name)
+    return heads
+
 
 MOST: Final = 24
 """Maximum number of relations that are drawn: those with most cases."""

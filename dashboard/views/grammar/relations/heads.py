@@ -13,7 +13,7 @@ from attention_sieve.core.roles.roles import ROLES
 from attention_sieve.core.statistics.by_role import overlap
 from attention_sieve.dashboard.figures.appearance import WORDS
 from attention_sieve.dashboard.figures.head_map import Detail, HeadMap, intervals, percents, round_bound
-from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAMES
+from attention_sieve.dashboard.figures.relations.bars import DIRECTION_NAMES
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views.charts import head_selection, show_head_map
 from attention_sieve.dashboard.views.grammar import wording as shared_wording

@@ -17,8 +17,7 @@ from attention_sieve.core.relations.settings import AS_IN_CODE, AS_IN_PAPER, USU
 from attention_sieve.core.statistics.means import documents_note
 from attention_sieve.core.texts.parsers import parser_names
 from attention_sieve.dashboard import samples, state
-from attention_sieve.dashboard.figures.relations.bars import relation_bars
-from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAMES
+from attention_sieve.dashboard.figures.relations.bars import DIRECTION_NAMES, relation_bars
 from attention_sieve.dashboard.figures.relations.distance_histogram import distance_histogram, distances
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.commands import command, without_command

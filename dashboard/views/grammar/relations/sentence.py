@@ -15,7 +15,7 @@ from attention_sieve.core.relations.settings import DIRECTIONS
 from attention_sieve.core.texts.relations import Dependencies
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.components.drawing import drawing
-from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAMES
+from attention_sieve.dashboard.figures.relations.bars import DIRECTION_NAMES
 from attention_sieve.dashboard.figures.relations.parse_arcs import parse_arcs_file, parse_arcs_svg
 from attention_sieve.dashboard.figures.relations.sentences import PredictedSentence, sentence, sentences
 from attention_sieve.dashboard.figures.sheet import Size

@@ -13,7 +13,7 @@ from attention_sieve.core.relations.cases import ALL, RelationAccuracy
 from attention_sieve.core.relations.finding import RelationFinding
 from attention_sieve.core.relations.settings import Direction
 from attention_sieve.dashboard import state
-from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAMES, with_short_directions
+from attention_sieve.dashboard.figures.relations.bars import DIRECTION_NAMES, with_short_directions
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.views.grammar.relations import wording
 from attention_sieve.dashboard.views.grammar.relations.focus import RelationFocus, marked

@@ -14,7 +14,7 @@ from attention_sieve.core.statistics.cases import LEAST_TIMES
 from attention_sieve.core.texts.relations import RELATIONS
 from attention_sieve.dashboard.figures.appearance import WORDS
 from attention_sieve.dashboard.figures.figure import counted, percent
-from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAMES
+from attention_sieve.dashboard.figures.relations.bars import DIRECTION_NAMES
 from attention_sieve.dashboard.wording import DEPENDENT_AND_HEAD
 
 NUMBERS: Final = {

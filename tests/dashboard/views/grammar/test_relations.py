@@ -22,7 +22,7 @@ from attention_sieve.core.texts.relations import ROOT, Dependencies, dependencie
 from attention_sieve.core.texts.text import Text, read_file
 from attention_sieve.core.texts.tokens import Words
 from attention_sieve.dashboard import controls
-from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAMES
+from attention_sieve.dashboard.figures.relations.bars import DIRECTION_NAMES
 from attention_sieve.dashboard.figures.relations.parse_arcs import CHECK
 from attention_sieve.dashboard.views.grammar import wording as shared_wording
 from attention_sieve.dashboard.views.grammar.relations import wording
