@@ -16,8 +16,15 @@ from attention_sieve.core.texts.relations import ROOT
 from attention_sieve.dashboard.figures.export import figure_svg, svg_png
 from attention_sieve.dashboard.figures.relations.bars import relation_bars
 from attention_sieve.dashboard.figures.relations.distance_histogram import MOST, REACH, distance_histogram, distances
-from attention_sieve.dashboard.figures.relations.parse_arcs import CHECK, OUTSIDE, parse_arcs_file, parse_arcs_svg
-from attention_sieve.dashboard.figures.relations.sentences import NOWHERE, sentence, sentences
+from attention_sieve.dashboard.figures.relations.parse_arcs import (
+    CHECK,
+    NOWHERE,
+    OUTSIDE,
+    parse_arcs_file,
+    parse_arcs_svg,
+    sentence,
+    sentences,
+)
 
 
 def test_distances_count_from_the_dependent_to_its_head():

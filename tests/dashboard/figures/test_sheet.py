@@ -17,8 +17,7 @@ from attention_sieve.core.roles.roles import COARSE_ROLES, ROLES
 from attention_sieve.core.texts.relations import ROOT
 from attention_sieve.dashboard.figures.export import figure_svg, svg_pdf
 from attention_sieve.dashboard.figures.head_map import HeadMap, head_map_svg
-from attention_sieve.dashboard.figures.relations.parse_arcs import parse_arcs_file
-from attention_sieve.dashboard.figures.relations.sentences import sentence
+from attention_sieve.dashboard.figures.relations.parse_arcs import parse_arcs_file, sentence
 from attention_sieve.dashboard.figures.roles.combinations import Overlaps
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid, grid_svg
 from attention_sieve.dashboard.figures.roles.venn_svg import venn_svg

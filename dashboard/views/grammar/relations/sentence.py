@@ -16,8 +16,13 @@ from attention_sieve.core.texts.relations import Dependencies
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.components.drawing import drawing
 from attention_sieve.dashboard.figures.relations.bars import DIRECTION_NAMES
-from attention_sieve.dashboard.figures.relations.parse_arcs import parse_arcs_file, parse_arcs_svg
-from attention_sieve.dashboard.figures.relations.sentences import PredictedSentence, sentence, sentences
+from attention_sieve.dashboard.figures.relations.parse_arcs import (
+    PredictedSentence,
+    parse_arcs_file,
+    parse_arcs_svg,
+    sentence,
+    sentences,
+)
 from attention_sieve.dashboard.figures.sheet import Size
 from attention_sieve.dashboard.figures.text.arcs_svg import visible
 from attention_sieve.dashboard.files import provenance
