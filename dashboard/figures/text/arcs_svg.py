@@ -12,8 +12,7 @@ from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LESS, MORE, head_color
 from attention_sieve.dashboard.figures.figure import percent
 from attention_sieve.dashboard.figures.sheet import MARGIN, PAGE, SHEET, Block, Size, TextStyle, legend, sheet, write
-from attention_sieve.dashboard.figures.text.maps import AttentionMaps, Signs
-from attention_sieve.dashboard.figures.text.sides import Side
+from attention_sieve.dashboard.figures.text.maps import AttentionMaps, Side, Signs
 
 DEFAULT_SHARE: Final = 0.5
 LEAST_DIFFERENCE: Final = 0.005

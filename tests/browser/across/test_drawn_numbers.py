@@ -12,8 +12,7 @@ from attention_sieve.dashboard.components.arcs.look import ArcSettings
 from attention_sieve.dashboard.components.arcs.values import Overlay
 from attention_sieve.dashboard.components.selection import Selection
 from attention_sieve.dashboard.figures.text.arcs_svg import strongest_links, top_share
-from attention_sieve.dashboard.figures.text.maps import AttentionMaps
-from attention_sieve.dashboard.figures.text.sides import Side
+from attention_sieve.dashboard.figures.text.maps import AttentionMaps, Side
 
 FOLDER = Path(arcs.__file__).parent
 PURE = ("../page.js", "numbers.js", "table.js", "links.js", "tokens.js")

@@ -13,8 +13,7 @@ from playwright.sync_api import expect
 from steps import expect_drawn, settle, unfolded, wait_for, wait_until_equal
 
 from attention_sieve.dashboard.figures.text.arcs_svg import arcs_svg, top_share
-from attention_sieve.dashboard.figures.text.maps import AttentionMaps, Signs
-from attention_sieve.dashboard.figures.text.sides import Side
+from attention_sieve.dashboard.figures.text.maps import AttentionMaps, Side, Signs
 
 pytestmark = pytest.mark.xdist_group("views of heads")
 

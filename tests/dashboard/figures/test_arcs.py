@@ -16,8 +16,7 @@ from attention_sieve.dashboard.components.arcs import arcs_data
 from attention_sieve.dashboard.components.arcs.values import AS_USUAL, ArcStyle, Group, Overlay
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LESS, MORE
 from attention_sieve.dashboard.figures.text.arcs_svg import arcs_svg, top_share, visible
-from attention_sieve.dashboard.figures.text.maps import AttentionMaps, Signs
-from attention_sieve.dashboard.figures.text.sides import Side
+from attention_sieve.dashboard.figures.text.maps import AttentionMaps, Side, Signs
 
 SIGNS = Signs()
 SVG = "{http://www.w3.org/2000/svg}"
