@@ -11,8 +11,7 @@ import pytest
 
 from attention_sieve.dashboard import controls
 from attention_sieve.dashboard.figures.sheet import ONE_COLUMN, SHEET, TWO_COLUMNS
-from attention_sieve.dashboard.files.archive import Picture, Table, archive, archive_name, file_name
-from attention_sieve.dashboard.files.downloads import REFERENCES
+from attention_sieve.dashboard.files.downloads import REFERENCES, Picture, Table, archive, archive_name, file_name
 from attention_sieve.dashboard.files.provenance import titled
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="96" height="96"><rect width="9" height="9"/></svg>'
