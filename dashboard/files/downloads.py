@@ -12,8 +12,16 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from attention_sieve.dashboard import wording
-from attention_sieve.dashboard.figures.export import svg_pdf, svg_png, table_csv, table_parquet
-from attention_sieve.dashboard.figures.sheet import ONE_COLUMN, SHEET, TWO_COLUMNS, Size
+from attention_sieve.dashboard.figures.sheet import (
+    ONE_COLUMN,
+    SHEET,
+    TWO_COLUMNS,
+    Size,
+    svg_pdf,
+    svg_png,
+    table_csv,
+    table_parquet,
+)
 from attention_sieve.dashboard.files.provenance import models, texts
 
 if TYPE_CHECKING:
@@ -27,8 +35,8 @@ from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 
-from attention_sieve.dashboard.figures.export import figure_svg
 from attention_sieve.dashboard.figures.figure import Figure
+from attention_sieve.dashboard.figures.sheet import figure_svg
 from attention_sieve.dashboard.files import commands
 from attention_sieve.dashboard.files.provenance import caption, titled
 from attention_sieve.dashboard.plain import plain

@@ -22,9 +22,8 @@ from altair.vegalite.schema import core as vega_lite
 from drawn import cut_off, layers, rows, smallest_letters, texts_of
 from jsonschema_rs import Draft7Validator, ValidationError
 
-from attention_sieve.dashboard.figures.export import figure_svg
 from attention_sieve.dashboard.figures.figure import INK, Figure, percent
-from attention_sieve.dashboard.figures.sheet import COLUMN, ONE_COLUMN, PAGE
+from attention_sieve.dashboard.figures.sheet import COLUMN, ONE_COLUMN, PAGE, figure_svg
 
 SUBJECTS = {
     "compare": comparison_figures.CASES,

@@ -14,11 +14,11 @@ from attention_sieve.core.roles.hypotheses import Criterion, role_tests
 from attention_sieve.core.roles.roles import COARSE_ROLES, ROLES
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.comparison.flow import NOTHING, SEVERAL, heads_by_mark, role_flow
-from attention_sieve.dashboard.figures.export import figure_svg
 from attention_sieve.dashboard.figures.figure import GREY, MOST_MARKS
 from attention_sieve.dashboard.figures.plotly_figure import THEME_INK, escaped, translucent
 from attention_sieve.dashboard.figures.roles.distributions import head_scores
 from attention_sieve.dashboard.figures.roles.many_scores import every_head_score
+from attention_sieve.dashboard.figures.sheet import figure_svg
 
 HOSTILE = "<a href='javascript:alert(1)'>x</a>\x00&%{x}"
 NAMES = ("before", "after")

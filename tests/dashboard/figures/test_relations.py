@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from relation_figures import FIGURES, FIRST, HALVES, HOSTILE, SECOND, some_rows, tree
 
 from attention_sieve.core.texts.relations import ROOT
-from attention_sieve.dashboard.figures.export import figure_svg, svg_png
 from attention_sieve.dashboard.figures.relations.bars import relation_bars
 from attention_sieve.dashboard.figures.relations.distance_histogram import MOST, REACH, distance_histogram, distances
 from attention_sieve.dashboard.figures.relations.parse_arcs import (
@@ -25,6 +24,7 @@ from attention_sieve.dashboard.figures.relations.parse_arcs import (
     sentence,
     sentences,
 )
+from attention_sieve.dashboard.figures.sheet import figure_svg, svg_png
 
 
 def test_distances_count_from_the_dependent_to_its_head():

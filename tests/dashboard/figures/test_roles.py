@@ -19,7 +19,6 @@ from attention_sieve.core.roles.roles import BY_NAME, COARSE_ROLES, ROLES
 from attention_sieve.core.roles.uncertainty.sensitivity import counts_by_tau, counts_by_texts
 from attention_sieve.core.statistics.series import SCORE_BINS, counts_of
 from attention_sieve.dashboard.figures.appearance import LOOKS
-from attention_sieve.dashboard.figures.export import figure_svg, svg_png, table_csv, table_parquet
 from attention_sieve.dashboard.figures.figure import MOST_MARKS
 from attention_sieve.dashboard.figures.roles.densities import HALF_WIDTH, density, outline, places_of
 from attention_sieve.dashboard.figures.roles.distributions import Violins, head_scores, score_violins
@@ -29,6 +28,7 @@ from attention_sieve.dashboard.figures.roles.layers import SEVERAL, heads_per_la
 from attention_sieve.dashboard.figures.roles.p_values import p_value_against_score, p_value_scatter
 from attention_sieve.dashboard.figures.roles.parts import scores_by_part
 from attention_sieve.dashboard.figures.roles.sensitivity import heads_by_tau, heads_by_texts
+from attention_sieve.dashboard.figures.sheet import figure_svg, svg_png, table_csv, table_parquet
 
 HOSTILE = ("<img src=x onerror=alert(1)>", "</script><script>alert(2)</script>", "a\x00b & \"c\" 'd'", "=1+1")
 

@@ -15,7 +15,6 @@ from role_figures import FIGURES
 
 from attention_sieve.core.roles.roles import COARSE_ROLES, ROLES
 from attention_sieve.core.texts.relations import ROOT
-from attention_sieve.dashboard.figures.export import figure_svg, svg_pdf
 from attention_sieve.dashboard.figures.head_map import HeadMap, head_map_svg
 from attention_sieve.dashboard.figures.relations.parse_arcs import parse_arcs_file, sentence
 from attention_sieve.dashboard.figures.roles.combinations import Overlaps
@@ -27,7 +26,9 @@ from attention_sieve.dashboard.figures.sheet import (
     ONE_COLUMN,
     PAGE,
     TWO_COLUMNS,
+    figure_svg,
     sheet_width,
+    svg_pdf,
     text_width,
     wrapped,
 )

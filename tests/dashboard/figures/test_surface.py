@@ -4,7 +4,7 @@ from drawn import rows, texts_of
 from reading import contrast
 from surface_figures import DOES, EMPTY, FIGURES, HEADS, LAYERS, NAMES, ORDER, TEXTS, some_statistics
 
-from attention_sieve.dashboard.figures.export import figure_svg
+from attention_sieve.dashboard.figures.sheet import figure_svg
 from attention_sieve.dashboard.figures.surface.function_grid import FUNCTIONS, USUAL, Function, function_grid
 from attention_sieve.dashboard.figures.surface.head_dots import NOTHING
 from attention_sieve.dashboard.figures.surface.scatter import LABELS, PANELS, entropy_panel, panels_of, share_scatter

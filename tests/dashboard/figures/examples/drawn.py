@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 
-from attention_sieve.dashboard.figures.export import figure_svg
 from attention_sieve.dashboard.figures.figure import Figure
+from attention_sieve.dashboard.figures.sheet import figure_svg
 from attention_sieve.dashboard.figures.text.arcs_svg import Side
 
 SVG = "{http://www.w3.org/2000/svg}"
