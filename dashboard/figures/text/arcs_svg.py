@@ -1,7 +1,7 @@
 """Attention arcs as an SVG file, and rules for the file and the page."""
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 from xml.etree import ElementTree as ET
@@ -327,3 +327,45 @@ def _label(token: str) -> str:
     if not token or widths[-1] <= LONGEST_LABEL:
         return token
     return token[: np.searchsorted(widths, LONGEST_LABEL)] + "…"
+
+
+CELL: Final = 22
+"""Pixels of one field."""
+ABOVE_SQUARES, BESIDE = 84, 92
+"""Pixels for the words across the top, and down the side."""
+
+
+def square_key_svg(tokens: Sequence[str], rows: Collection[int], columns: Collection[int]) -> str:
+    """Draw the square, with some rows and columns marked, and the fields where they meet outlined."""
+    side = CELL * len(tokens)
+    width, height = BESIDE + side + 2, ABOVE_SQUARES + side + 2
+    svg = ET.Element("svg", xmlns="http://www.w3.org/2000/svg", width=f"{width}", height=f"{height}")
+    svg.set("viewBox", f"0 0 {width} {height}")
+    for row in rows:
+        _rect(svg, BESIDE, ABOVE_SQUARES + CELL * row, side, CELL, fill="currentColor", opacity="0.1")
+    for column in columns:
+        _rect(svg, BESIDE + CELL * column, ABOVE_SQUARES, CELL, side, fill="currentColor", opacity="0.1")
+    for number in range(len(tokens) + 1):
+        at = CELL * number
+        path = f"M{BESIDE},{ABOVE_SQUARES + at}h{side}M{BESIDE + at},{ABOVE_SQUARES}v{side}"
+        ET.SubElement(svg, "path", d=path, stroke="currentColor", opacity="0.25", fill="none")
+    for number, token in enumerate(tokens):
+        middle = CELL * number + CELL / 2
+        across, down = BESIDE + middle + 5, ABOVE_SQUARES - 6
+        _word(svg, token, BESIDE - 8, ABOVE_SQUARES + middle + 5, is_marked=number in rows, **{"text-anchor": "end"})
+        _word(svg, token, across, down, is_marked=number in columns, transform=f"rotate(-90 {across} {down})")
+    for row in rows:
+        for column in columns:
+            x, y = BESIDE + CELL * column, ABOVE_SQUARES + CELL * row
+            _rect(svg, x, y, CELL, CELL, fill="none", stroke="currentColor", **{"stroke-width": "3"})
+    return ET.tostring(svg, encoding="unicode")
+
+
+def _rect(svg: ET.Element, x: float, y: float, width: float, height: float, **looks: str) -> None:
+    ET.SubElement(svg, "rect", {"x": f"{x}", "y": f"{y}", "width": f"{width}", "height": f"{height}", **looks})
+
+
+def _word(svg: ET.Element, token: str, x: float, y: float, *, is_marked: bool, **place: str) -> None:
+    looks = {"font-size": "14", "font-weight": "700" if is_marked else "400", "fill": "currentColor"}
+    word = ET.SubElement(svg, "text", {"x": f"{x}", "y": f"{y}", **looks, **place})
+    word.text = visible(token)
