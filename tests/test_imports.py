@@ -82,8 +82,8 @@ from attention_sieve.dashboard.components.arcs.look import ArcSettings
 from attention_sieve.dashboard.components.grid import role_grid
 from attention_sieve.dashboard.components.selection import Selection
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid
-from attention_sieve.dashboard.figures.text.arcs_svg import AttentionMaps
-from attention_sieve.dashboard.figures.text.arcs_svg import Side
+from attention_sieve.dashboard.figures.text.arcs import AttentionMaps
+from attention_sieve.dashboard.figures.text.arcs import Side
 
 scores = np.array([[[2.0, 4.0]]])
 grid = RoleGrid(roles=["local"], scores=scores, holds=scores > 3, tau=3.0, label="Roles")

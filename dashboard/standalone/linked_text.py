@@ -11,7 +11,7 @@ from attention_sieve.dashboard.components.arcs.values import ArcStyle, Overlay
 from attention_sieve.dashboard.components.grid.patterns import pack_patterns
 from attention_sieve.dashboard.components.packing import base64_of, quantised
 from attention_sieve.dashboard.components.terms.sieve_pictures import Sieves
-from attention_sieve.dashboard.figures.text.arcs_svg import AttentionMaps, Signs, sides
+from attention_sieve.dashboard.figures.text.arcs import AttentionMaps, Signs, sides
 from attention_sieve.dashboard.figures.text.common import in_common
 
 LEAST_OF_STEPS: Final = 0.01

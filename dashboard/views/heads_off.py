@@ -16,7 +16,7 @@ from attention_sieve.core.roles.question import PassedText
 from attention_sieve.core.roles.roles import shown_roles
 from attention_sieve.core.texts.tokens import SPECIAL
 from attention_sieve.dashboard import link, state, wording
-from attention_sieve.dashboard.figures.text.arcs_svg import visible
+from attention_sieve.dashboard.figures.text.arcs import visible
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.state import GUESS, Choice

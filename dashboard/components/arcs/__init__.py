@@ -16,7 +16,7 @@ from attention_sieve.dashboard.components.packing import as_text, base64_of, qua
 from attention_sieve.dashboard.components.selection import Selection, push
 from attention_sieve.dashboard.components.source import Source, joined
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LESS, MORE, WORD_COLORS, head_color
-from attention_sieve.dashboard.figures.text.arcs_svg import (
+from attention_sieve.dashboard.figures.text.arcs import (
     DEFAULT_SHARE,
     LEAST_DIFFERENCE,
     AttentionMaps,

@@ -7,7 +7,7 @@ from typing import Final
 
 from attention_sieve.core.roles.roles import BY_NAME
 from attention_sieve.core.roles.rules import MOST_BYTES, PREFIX
-from attention_sieve.dashboard.figures.text.arcs_svg import Side
+from attention_sieve.dashboard.figures.text.arcs import Side
 
 LONGEST: Final = 2 * MOST_BYTES
 """Maximum length of a setting, in characters: a written role is its own name."""

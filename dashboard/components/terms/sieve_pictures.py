@@ -15,7 +15,7 @@ from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.components.packing import base64_of
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.figure import counted
-from attention_sieve.dashboard.figures.text.arcs_svg import visible
+from attention_sieve.dashboard.figures.text.arcs import visible
 
 MOST_TOKENS: Final = 32
 """Maximum number of queries and of keys in a picture."""

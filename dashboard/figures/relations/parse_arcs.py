@@ -14,7 +14,7 @@ from attention_sieve.core.texts.relations import ROOT, Dependencies
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.figure import INK
 from attention_sieve.dashboard.figures.sheet import DARK, FONT, SHEET, Block, Size, TextStyle, printable, sheet, write
-from attention_sieve.dashboard.figures.text.arcs_svg import visible
+from attention_sieve.dashboard.figures.text.arcs import visible
 
 NOWHERE: Final = int(np.iinfo(np.int64).min)
 """Stands for no prediction."""

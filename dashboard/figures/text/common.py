@@ -9,7 +9,7 @@ from attention_sieve.core.comparison.words import common_words, word_attention
 from attention_sieve.core.passes.texts import TextAttention, queries_text, same_tokens
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import SPECIAL
-from attention_sieve.dashboard.figures.text.arcs_svg import Side, sides
+from attention_sieve.dashboard.figures.text.arcs import Side, sides
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -9,7 +9,7 @@ from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.dashboard import link, wording
 from attention_sieve.dashboard.components.arcs import attention_arcs
 from attention_sieve.dashboard.components.arcs.look import NAMES, ArcSettings, read_look
-from attention_sieve.dashboard.figures.text.arcs_svg import Side, sides
+from attention_sieve.dashboard.figures.text.arcs import Side, sides
 
 linked_arcs: Final = st.fragment(attention_arcs)
 """Arcs in a fragment: changing their settings reruns nothing else of the page."""

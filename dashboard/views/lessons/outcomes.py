@@ -15,7 +15,7 @@ from attention_sieve.core.attention.settings import Head, PassSettings
 from attention_sieve.core.importance.nearest import by_lead, each_off, first_off, n_until_another, similarities
 from attention_sieve.core.importance.question import ablation_question, vectors_question
 from attention_sieve.core.texts.text import Text, read_typed
-from attention_sieve.dashboard.figures.text.arcs_svg import visible
+from attention_sieve.dashboard.figures.text.arcs import visible
 from attention_sieve.dashboard.views.lessons.computation import StepInputs
 from attention_sieve.dashboard.views.lessons.sentences import SIMILAR
 

@@ -22,7 +22,7 @@ from attention_sieve.dashboard.components.grid import GridOnText, role_grid
 from attention_sieve.dashboard.components.grid.patterns import patterns_of
 from attention_sieve.dashboard.components.selection import Selection
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid
-from attention_sieve.dashboard.figures.text.arcs_svg import square_key_svg
+from attention_sieve.dashboard.figures.text.arcs import square_key_svg
 from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.arcs.attention import maps_of

@@ -9,7 +9,7 @@ from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.core.texts.tokens import TokenizedText
 from attention_sieve.core.word_links.on_text import TextWord, other_words, words_on
 from attention_sieve.dashboard import link
-from attention_sieve.dashboard.figures.text.arcs_svg import visible
+from attention_sieve.dashboard.figures.text.arcs import visible
 from attention_sieve.dashboard.views.word_links import wording
 
 FROM: Final = "from"

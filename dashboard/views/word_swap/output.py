@@ -10,7 +10,7 @@ import streamlit as st
 from attention_sieve.cache.looks import swapped
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard import wording as shared_wording
-from attention_sieve.dashboard.figures.text.arcs_svg import visible
+from attention_sieve.dashboard.figures.text.arcs import visible
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.views.frame import Visit

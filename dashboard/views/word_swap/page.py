@@ -21,7 +21,7 @@ from attention_sieve.dashboard.components.arcs.values import ArcStyle, Controls,
 from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
 from attention_sieve.dashboard.components.selection import Selection
 from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
-from attention_sieve.dashboard.figures.text.arcs_svg import AttentionMaps, Side, Signs
+from attention_sieve.dashboard.figures.text.arcs import AttentionMaps, Side, Signs
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.commands import command
 from attention_sieve.dashboard.plain import plain

@@ -7,7 +7,7 @@ import streamlit as st
 
 from attention_sieve.core.generation.chat import read_turns
 from attention_sieve.core.texts.text import Text
-from attention_sieve.dashboard.figures.text.arcs_svg import visible
+from attention_sieve.dashboard.figures.text.arcs import visible
 from attention_sieve.dashboard.plain import WORD_JOINER, plain
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.heads_off import token_to_predict

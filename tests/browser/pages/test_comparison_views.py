@@ -12,7 +12,7 @@ from looks import darken, expect_accessible, expect_fits, lighten, resize
 from playwright.sync_api import expect
 from steps import expect_drawn, settle, unfolded, wait_for, wait_until_equal
 
-from attention_sieve.dashboard.figures.text.arcs_svg import AttentionMaps, Side, Signs, arcs_svg, top_share
+from attention_sieve.dashboard.figures.text.arcs import AttentionMaps, Side, Signs, arcs_svg, top_share
 
 pytestmark = pytest.mark.xdist_group("views of heads")
 
@@ -115,7 +115,7 @@ def differences():
     from attention_sieve.dashboard.components.arcs.look import ArcSettings
     from attention_sieve.dashboard.components.arcs.values import ArcStyle, Group, Overlay
     from attention_sieve.dashboard.components.selection import Selection
-    from attention_sieve.dashboard.figures.text.arcs_svg import AttentionMaps, Signs
+    from attention_sieve.dashboard.figures.text.arcs import AttentionMaps, Signs
 
     n_tokens = int(st.query_params.get("tokens", 7))
     a, b = sharp_and_thin() if st.query_params.get("sharp") else attention_of(n_tokens)

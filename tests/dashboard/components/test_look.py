@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attention_sieve.dashboard.components.arcs.look import LONGEST, NAMES, ArcSettings, read_look
-from attention_sieve.dashboard.figures.text.arcs_svg import Side
+from attention_sieve.dashboard.figures.text.arcs import Side
 
 SET = {
     "view": "matrix",

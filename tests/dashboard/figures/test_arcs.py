@@ -15,7 +15,7 @@ from attention_sieve.core.attention.settings import Head
 from attention_sieve.dashboard.components.arcs import arcs_data
 from attention_sieve.dashboard.components.arcs.values import AS_USUAL, ArcStyle, Group, Overlay
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LESS, MORE
-from attention_sieve.dashboard.figures.text.arcs_svg import AttentionMaps, Side, Signs, arcs_svg, top_share, visible
+from attention_sieve.dashboard.figures.text.arcs import AttentionMaps, Side, Signs, arcs_svg, top_share, visible
 
 SIGNS = Signs()
 SVG = "{http://www.w3.org/2000/svg}"

@@ -32,7 +32,7 @@ from attention_sieve.dashboard.figures.sheet import (
     text_width,
     wrapped,
 )
-from attention_sieve.dashboard.figures.text.arcs_svg import AttentionMaps, arcs_svg
+from attention_sieve.dashboard.figures.text.arcs import AttentionMaps, arcs_svg
 
 LONG = ", ".join(f"setting {number} with its value {number**3}" for number in range(20))
 WORDS = {"title": LONG[:90], "caption": [LONG, LONG[:130]]}

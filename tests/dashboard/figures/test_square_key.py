@@ -2,7 +2,7 @@
 
 from xml.etree import ElementTree as ET
 
-from attention_sieve.dashboard.figures.text.arcs_svg import ABOVE, BESIDE, CELL, square_key_svg
+from attention_sieve.dashboard.figures.text.arcs import ABOVE, BESIDE, CELL, square_key_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 TOKENS = ("[CLS]", "<b>my", "bro", "##ther", "his")

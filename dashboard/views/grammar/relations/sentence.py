@@ -24,7 +24,7 @@ from attention_sieve.dashboard.figures.relations.parse_arcs import (
     sentences,
 )
 from attention_sieve.dashboard.figures.sheet import Size
-from attention_sieve.dashboard.figures.text.arcs_svg import visible
+from attention_sieve.dashboard.figures.text.arcs import visible
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.commands import without_command
 from attention_sieve.dashboard.files.downloads import drawing_downloads

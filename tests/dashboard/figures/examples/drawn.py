@@ -10,7 +10,7 @@ import pandas as pd
 
 from attention_sieve.dashboard.figures.figure import Figure
 from attention_sieve.dashboard.figures.sheet import figure_svg
-from attention_sieve.dashboard.figures.text.arcs_svg import Side
+from attention_sieve.dashboard.figures.text.arcs import Side
 
 SVG = "{http://www.w3.org/2000/svg}"
 Picture = TypeVar("Picture")

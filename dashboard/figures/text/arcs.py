@@ -1,4 +1,5 @@
-"""Attention arcs as an SVG file, and rules for the file and the page."""
+"""The attention of heads in one text: its sides, the maps of heads, the arcs of one head as an SVG file, and the key of
+the matrices' squares."""
 
 import unicodedata
 from collections.abc import Collection, Sequence
