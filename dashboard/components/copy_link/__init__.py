@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from attention_sieve.dashboard.components.packing import as_text
-from attention_sieve.dashboard.components.source import Source, joined
+from attention_sieve.dashboard.components.source import Source, as_text, joined
 
 _mount: Final = Source(
     name="copy_link",

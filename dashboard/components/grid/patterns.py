@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, UInt8, UInt16
 
 from attention_sieve.core.passes.texts import TextAttention
-from attention_sieve.dashboard.components.packing import base64_of, quantised
+from attention_sieve.dashboard.components.source import base64_of, quantised
 
 MOST_WEIGHTS: Final = 540_000
 """Maximum number of weights sent for all heads, a byte each; beyond it, cells and the strongest links are sent."""

@@ -6,8 +6,7 @@ from typing import Final
 
 import streamlit as st
 
-from attention_sieve.dashboard.components.packing import as_text
-from attention_sieve.dashboard.components.source import Source, joined
+from attention_sieve.dashboard.components.source import Source, as_text, joined
 
 _mount: Final = Source(name="kept_text", js=joined("kept_text/kept_text.js")).registered()
 

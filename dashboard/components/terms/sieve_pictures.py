@@ -12,7 +12,7 @@ from attention_sieve.core.roles.measures import RoleSet, SyntacticDirection
 from attention_sieve.core.roles.record import DIRECTIONS
 from attention_sieve.core.roles.sieves import sieve_cells, with_notes
 from attention_sieve.core.texts.text import Text
-from attention_sieve.dashboard.components.packing import base64_of
+from attention_sieve.dashboard.components.source import base64_of
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.figure import counted
 from attention_sieve.dashboard.figures.text.arcs import visible
