@@ -80,7 +80,7 @@ import numpy as np
 from attention_sieve.dashboard.components.arcs import attention_arcs
 from attention_sieve.dashboard.components.arcs.look import ArcSettings
 from attention_sieve.dashboard.components.grid import role_grid
-from attention_sieve.dashboard.components.selection import Selection
+from attention_sieve.dashboard.components.source import Selection
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 from attention_sieve.dashboard.figures.text.arcs import AttentionMaps
 from attention_sieve.dashboard.figures.text.arcs import Side

@@ -12,7 +12,7 @@ import streamlit as st
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.components.head_map import head_map
-from attention_sieve.dashboard.components.selection import Selection
+from attention_sieve.dashboard.components.source import Selection
 from attention_sieve.dashboard.figures.figure import CHOICE, Figure
 from attention_sieve.dashboard.figures.head_map import HeadMap, head_map_svg
 from attention_sieve.dashboard.files.downloads import drawing_downloads, figure_downloads, table_downloads

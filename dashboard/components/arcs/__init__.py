@@ -12,8 +12,7 @@ from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.roles.roles import role_title
 from attention_sieve.dashboard.components.arcs.look import ArcSettings, read_look
 from attention_sieve.dashboard.components.arcs.values import AS_USUAL, ArcStyle, AskedLink, Asking, GridBeside, Overlay
-from attention_sieve.dashboard.components.selection import Selection, push
-from attention_sieve.dashboard.components.source import Source, as_text, base64_of, joined, quantised
+from attention_sieve.dashboard.components.source import Selection, Source, as_text, base64_of, joined, push, quantised
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LESS, MORE, WORD_COLORS, head_color
 from attention_sieve.dashboard.figures.text.arcs import (
     DEFAULT_SHARE,

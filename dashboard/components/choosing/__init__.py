@@ -6,8 +6,7 @@ from typing import Any
 import streamlit as st
 
 from attention_sieve.core.attention.settings import Head
-from attention_sieve.dashboard.components.selection import Selection, late_choice, push, selected
-from attention_sieve.dashboard.components.source import Source, as_text, joined
+from attention_sieve.dashboard.components.source import Selection, Source, as_text, joined, late_choice, push, selected
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.figure import SHARED
 

@@ -11,8 +11,7 @@ from attention_sieve.core.roles.question import PassedText
 from attention_sieve.dashboard import wording
 from attention_sieve.dashboard.components.choosing import choose, heads_data, heads_source
 from attention_sieve.dashboard.components.grid.patterns import Patterns
-from attention_sieve.dashboard.components.selection import Selection
-from attention_sieve.dashboard.components.source import base64_of, look_data
+from attention_sieve.dashboard.components.source import Selection, base64_of, look_data
 from attention_sieve.dashboard.components.terms.sieve_pictures import Sieves
 from attention_sieve.dashboard.figures.appearance import LOOKS, WORDS
 from attention_sieve.dashboard.figures.roles.grid import FAINT, STABLE, RoleGrid

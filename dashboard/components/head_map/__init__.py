@@ -6,8 +6,7 @@ import numpy as np
 
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.dashboard.components.choosing import choose, heads_data, heads_source
-from attention_sieve.dashboard.components.selection import Selection
-from attention_sieve.dashboard.components.source import base64_of
+from attention_sieve.dashboard.components.source import Selection, base64_of
 from attention_sieve.dashboard.figures.appearance import AMOUNT, LESS, MORE
 from attention_sieve.dashboard.figures.head_map import NOT_APPLICABLE, Detail, HeadMap
 

@@ -10,8 +10,7 @@ import streamlit as st
 from jaxtyping import Float, Int, UInt16
 
 from attention_sieve.core.attention.settings import Window, head_name
-from attention_sieve.dashboard.components.selection import Selection, push
-from attention_sieve.dashboard.components.source import Source, base64_of, joined
+from attention_sieve.dashboard.components.source import Selection, Source, base64_of, joined, push
 
 MOST_HEADS: Final = 12
 MOST_BLOCKS: Final = 128

@@ -6,8 +6,7 @@ from typing import Any, Final
 
 import streamlit as st
 
-from attention_sieve.dashboard.components.selection import Selection, push
-from attention_sieve.dashboard.components.source import Source, as_text, joined, look_data
+from attention_sieve.dashboard.components.source import Selection, Source, as_text, joined, look_data, push
 from attention_sieve.dashboard.figures.roles.combinations import Overlaps, code, exact_name, heads_phrase
 
 _GEOMETRY: Final[dict[str, Any]] = json.loads(joined("venn/regions.json"))

@@ -21,7 +21,7 @@ from attention_sieve.dashboard.components.arcs.values import AskedLink, Asking, 
 from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
 from attention_sieve.dashboard.components.grid.patterns import frame_of
 from attention_sieve.dashboard.components.overview import Overview, attention_overview
-from attention_sieve.dashboard.components.selection import Selection
+from attention_sieve.dashboard.components.source import Selection
 from attention_sieve.dashboard.components.terms.sieve_pictures import Sieves, sieves_in
 from attention_sieve.dashboard.figures.text.arcs import CROSS, DEFAULT_SHARE, AttentionMaps, Side, arcs_svg, sides
 from attention_sieve.dashboard.files import provenance

@@ -17,7 +17,7 @@ from attention_sieve.dashboard import state
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.components.arcs import MOST_HEADS
 from attention_sieve.dashboard.components.arcs.values import ArcStyle, Controls, Group
-from attention_sieve.dashboard.components.selection import Selection
+from attention_sieve.dashboard.components.source import Selection
 from attention_sieve.dashboard.figures.text.arcs import AttentionMaps, Signs, visible
 from attention_sieve.dashboard.figures.text.common import in_common
 from attention_sieve.dashboard.plain import plain, show_error

@@ -11,7 +11,7 @@ from attention_sieve.core.command_lines import given_options
 from attention_sieve.core.copying.analysis import COLUMNS, COPY_ANALYSIS, copy_table
 from attention_sieve.core.copying.finding import CopyFinding
 from attention_sieve.core.copying.published import DIFFERENCES, least
-from attention_sieve.dashboard.components.selection import Selection
+from attention_sieve.dashboard.components.source import Selection
 from attention_sieve.dashboard.components.venn import role_venn
 from attention_sieve.dashboard.figures.appearance import COLUMN_LOOKS
 from attention_sieve.dashboard.figures.head_scatter import head_scatter

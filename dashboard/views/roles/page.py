@@ -22,7 +22,7 @@ from attention_sieve.core.roles.uncertainty.sensitivity import LEAST_TEXTS, coun
 from attention_sieve.core.statistics.by_role import overlap
 from attention_sieve.dashboard import link, state
 from attention_sieve.dashboard import wording as shared_wording
-from attention_sieve.dashboard.components.selection import Selection
+from attention_sieve.dashboard.components.source import Selection
 from attention_sieve.dashboard.components.venn import role_venn
 from attention_sieve.dashboard.figures.roles.combinations import NO_ROLE as NO_HELD
 from attention_sieve.dashboard.figures.roles.combinations import Overlaps

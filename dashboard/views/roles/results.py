@@ -13,7 +13,7 @@ from attention_sieve.core.roles.roles import combinations, shown_roles
 from attention_sieve.core.roles.tables import head_table
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard import wording as shared_wording
-from attention_sieve.dashboard.components.selection import Selection
+from attention_sieve.dashboard.components.source import Selection
 from attention_sieve.dashboard.components.venn import role_venn
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.roles.combinations import Overlaps

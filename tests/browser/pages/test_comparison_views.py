@@ -63,7 +63,7 @@ def maps():
 
     from attention_sieve.dashboard.components.grid import role_grid
     from attention_sieve.dashboard.components.head_map import head_map
-    from attention_sieve.dashboard.components.selection import Selection
+    from attention_sieve.dashboard.components.source import Selection
     from attention_sieve.dashboard.figures.head_map import HeadMap
     from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 
@@ -114,7 +114,7 @@ def differences():
     from attention_sieve.dashboard.components.arcs import attention_arcs
     from attention_sieve.dashboard.components.arcs.look import ArcSettings
     from attention_sieve.dashboard.components.arcs.values import ArcStyle, Group, Overlay
-    from attention_sieve.dashboard.components.selection import Selection
+    from attention_sieve.dashboard.components.source import Selection
     from attention_sieve.dashboard.figures.text.arcs import AttentionMaps, Signs
 
     n_tokens = int(st.query_params.get("tokens", 7))

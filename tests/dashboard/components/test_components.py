@@ -21,7 +21,7 @@ from attention_sieve.core.attention.settings import Window
 from attention_sieve.core.roles.roles import BY_NAME, COARSE_ROLES, FINE_ROLES, ROLES
 from attention_sieve.dashboard.components.choosing import chosen_heads
 from attention_sieve.dashboard.components.overview import Overview, attention_overview, chosen_window
-from attention_sieve.dashboard.components.selection import Selection
+from attention_sieve.dashboard.components.source import Selection
 from attention_sieve.dashboard.components.venn import selected_combination
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LOOKS, WORD_COLORS, head_color
 from attention_sieve.dashboard.figures.figure import SHARED
@@ -48,7 +48,7 @@ def grid_page() -> None:
 
     from attention_sieve.core.roles.roles import COARSE_ROLES, ROLES
     from attention_sieve.dashboard.components.grid import role_grid
-    from attention_sieve.dashboard.components.selection import Selection
+    from attention_sieve.dashboard.components.source import Selection
     from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 
     if st.session_state.get("elsewhere"):
@@ -78,7 +78,7 @@ def venn_page() -> None:
     import streamlit as st
 
     from attention_sieve.core.roles.roles import COARSE_ROLES, ROLES
-    from attention_sieve.dashboard.components.selection import Selection
+    from attention_sieve.dashboard.components.source import Selection
     from attention_sieve.dashboard.components.venn import role_venn
     from attention_sieve.dashboard.figures.roles.combinations import Overlaps
 
@@ -394,7 +394,7 @@ def overview_page() -> None:
     import streamlit as st
 
     from attention_sieve.dashboard.components.overview import Overview, attention_overview
-    from attention_sieve.dashboard.components.selection import Selection
+    from attention_sieve.dashboard.components.source import Selection
 
     def note(window: object) -> None:
         st.session_state["told"] = window

@@ -30,7 +30,7 @@ def page() -> None:
 
     from attention_sieve.dashboard.components.grid import role_grid
     from attention_sieve.dashboard.components.head_map import head_map
-    from attention_sieve.dashboard.components.selection import Selection
+    from attention_sieve.dashboard.components.source import Selection
     from attention_sieve.dashboard.figures.head_map import HeadMap
     from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 

@@ -112,7 +112,7 @@ def test_a_rerun_with_the_same_input_sends_the_same_bytes():
     def page(maps, overlay):
         from attention_sieve.dashboard.components.arcs import attention_arcs
         from attention_sieve.dashboard.components.arcs.look import ArcSettings
-        from attention_sieve.dashboard.components.selection import Selection
+        from attention_sieve.dashboard.components.source import Selection
 
         attention_arcs(maps, Selection("arcs", ArcSettings()), overlay=overlay)
 

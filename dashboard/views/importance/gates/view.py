@@ -21,7 +21,7 @@ from attention_sieve.core.importance.question import gated_question
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard import controls, state
 from attention_sieve.dashboard.components.head_map import head_map
-from attention_sieve.dashboard.components.selection import Selection
+from attention_sieve.dashboard.components.source import Selection
 from attention_sieve.dashboard.controls import from_home
 from attention_sieve.dashboard.figures.head_map import HeadMap
 from attention_sieve.dashboard.figures.importance.gate_densities import MOST, gate_densities
