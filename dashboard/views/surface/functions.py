@@ -21,7 +21,7 @@ from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.corpus import corpus
 from attention_sieve.dashboard.views.frame import Visit
-from attention_sieve.dashboard.views.grammar.relations.focus import relation_finding
+from attention_sieve.dashboard.views.grammar.relations.table import relation_finding
 from attention_sieve.dashboard.views.pickers import from_list, toggle
 from attention_sieve.dashboard.views.surface import wording
 from attention_sieve.dashboard.views.surface.panels import Surface

@@ -42,9 +42,15 @@ from attention_sieve.dashboard.views.charts import chart, head_selection, show_h
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.grammar import wording as shared_wording
 from attention_sieve.dashboard.views.grammar.relations import wording
-from attention_sieve.dashboard.views.grammar.relations.focus import RelationFocus, marked, relation_finding
 from attention_sieve.dashboard.views.grammar.relations.sentence import head_on_a_sentence
-from attention_sieve.dashboard.views.grammar.relations.table import best_heads, best_rows, picked
+from attention_sieve.dashboard.views.grammar.relations.table import (
+    RelationFocus,
+    best_heads,
+    best_rows,
+    marked,
+    picked,
+    relation_finding,
+)
 from attention_sieve.dashboard.views.layout import halves
 from attention_sieve.dashboard.views.pickers import from_list, one_of, toggle
 

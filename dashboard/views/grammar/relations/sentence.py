@@ -30,7 +30,7 @@ from attention_sieve.dashboard.files.commands import without_command
 from attention_sieve.dashboard.files.downloads import drawing_downloads
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views.grammar.relations import wording
-from attention_sieve.dashboard.views.grammar.relations.focus import RelationFocus, is_case
+from attention_sieve.dashboard.views.grammar.relations.table import RelationFocus, is_case
 from attention_sieve.dashboard.views.pickers import toggle
 
 SENTENCE: Final = "relation sentence"

@@ -26,7 +26,7 @@ from attention_sieve.dashboard.figures.relations.bars import DIRECTION_NAMES
 from attention_sieve.dashboard.figures.relations.parse_arcs import CHECK
 from attention_sieve.dashboard.views.grammar import wording as shared_wording
 from attention_sieve.dashboard.views.grammar.relations import wording
-from attention_sieve.dashboard.views.grammar.relations.focus import is_case
+from attention_sieve.dashboard.views.grammar.relations.table import is_case
 
 TEXTS = (
     "The old cat sat on the red mat.",
