@@ -37,7 +37,7 @@ import streamlit as st
 
 from attention_sieve.dashboard.figures.figure import Figure
 from attention_sieve.dashboard.figures.sheet import figure_svg
-from attention_sieve.dashboard.files import commands
+from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.provenance import caption, titled
 from attention_sieve.dashboard.plain import plain
 
@@ -208,7 +208,7 @@ def begin_page() -> None:
     _offered.set({})
     _left_out.set({})
     _saved.set(None)
-    commands.begin_page()
+    provenance.begin_page()
 
 
 def are_all_asked_for() -> bool:
@@ -254,12 +254,12 @@ def drawing_downloads(
     """
     full_title = titled(title, facts)
     svg = partial(draw, title=full_title, caption=caption(facts))
-    _row(Picture(name, full_title, commands.with_command(facts), lambda size: svg(size=size)), paper=paper)
+    _row(Picture(name, full_title, provenance.with_command(facts), lambda size: svg(size=size)), paper=paper)
 
 
 def figure_downloads(name: str, figure: Figure, facts: Mapping[str, str], title: str = "", *, paper: str = "") -> None:
     """Offer a description of a chart, and the chart as `drawing_downloads`, by default under its own title."""
-    facts = commands.with_command(facts)
+    facts = provenance.with_command(facts)
     full_title = titled(title or str(figure.spec["title"]["text"]), facts)
 
     def svg(size: Size) -> str:
@@ -277,13 +277,13 @@ def table_downloads(
     card: Callable[[Mapping[str, str]], str] | None = None,
 ) -> None:
     """Offer a table as CSV and Parquet with its provenance; `card` writes it as a section of a model card."""
-    _row(Table(name, titled(f"Table of {name}", facts), commands.with_command(facts), table, card), paper=paper)
+    _row(Table(name, titled(f"Table of {name}", facts), provenance.with_command(facts), table, card), paper=paper)
 
 
 def all_downloads() -> None:
     if not (offered := _offered.get()):
         return
-    downloads, (page, address), read = list(offered.values()), _page_and_address(), commands.files_read()
+    downloads, (page, address), read = list(offered.values()), _page_and_address(), provenance.files_read()
     icon = ":material/folder_zip:"
     with st.popover(wording.DOWNLOAD_ALL, icon=icon, key=ALL, on_change="rerun") as files:
         if not files.open:
@@ -374,7 +374,7 @@ def _files(download: Download) -> None:
             on_click="ignore",
             type="primary",
         )
-        if (command := download.facts["command"]) == commands.NONE:
+        if (command := download.facts["command"]) == provenance.NONE:
             st.caption(wording.NO_COMMAND)
             return
         st.caption(wording.COMMAND)

@@ -24,7 +24,7 @@ from attention_sieve.dashboard.components.terms.sieve_pictures import sieves_in
 from attention_sieve.dashboard.components.venn import venn_data
 from attention_sieve.dashboard.figures.roles.combinations import Overlaps
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid
-from attention_sieve.dashboard.files.commands import text_object
+from attention_sieve.dashboard.files.provenance import text_object
 from attention_sieve.dashboard.saved_page.asked import TEXTS_FILE
 from attention_sieve.dashboard.saved_page.content import Content, Found
 from attention_sieve.dashboard.standalone.linked_text import difference_data, text_data

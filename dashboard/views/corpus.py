@@ -21,7 +21,7 @@ from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.files import provenance
-from attention_sieve.dashboard.files.commands import command, role_options, without_command
+from attention_sieve.dashboard.files.provenance import command, role_options, without_command
 from attention_sieve.dashboard.state import Choice
 from attention_sieve.dashboard.views.asking import find, kept, kept_finding, policy
 from attention_sieve.dashboard.views.evidence import ledger

@@ -25,8 +25,8 @@ from attention_sieve.dashboard.components.source import Selection
 from attention_sieve.dashboard.components.terms.sieve_pictures import Sieves, sieves_in
 from attention_sieve.dashboard.figures.text.arcs import CROSS, DEFAULT_SHARE, AttentionMaps, Side, arcs_svg, sides
 from attention_sieve.dashboard.files import provenance
-from attention_sieve.dashboard.files.commands import command
 from attention_sieve.dashboard.files.downloads import drawing_downloads
+from attention_sieve.dashboard.files.provenance import command
 from attention_sieve.dashboard.state import Choice
 from attention_sieve.dashboard.views.arcs.look import look_at, look_now, n_pinned, take_look
 from attention_sieve.dashboard.views.frame import Visit

@@ -16,8 +16,8 @@ from attention_sieve.core.errors import AnalysisError, FetchNeeded
 from attention_sieve.core.texts.parsers import parsers_by_language
 from attention_sieve.core.texts.tokens import TooLong
 from attention_sieve.dashboard import controls
-from attention_sieve.dashboard.files.commands import reads_texts
 from attention_sieve.dashboard.files.downloads import table_downloads
+from attention_sieve.dashboard.files.provenance import reads_texts
 from attention_sieve.dashboard.plain import for_visitors, show_error
 from attention_sieve.dashboard.progress import let_leave
 from attention_sieve.dashboard.views.asking import find, kept_finding

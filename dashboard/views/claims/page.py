@@ -26,7 +26,7 @@ from attention_sieve.core.texts.tokens import TooLong
 from attention_sieve.dashboard import controls, state
 from attention_sieve.dashboard.figures.head_scatter import head_scatter
 from attention_sieve.dashboard.files import provenance
-from attention_sieve.dashboard.files.commands import command, reads
+from attention_sieve.dashboard.files.provenance import command, reads
 from attention_sieve.dashboard.plain import errors_shown
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.asking import ask_about_long_texts, find, policy

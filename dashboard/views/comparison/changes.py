@@ -35,8 +35,8 @@ from attention_sieve.dashboard.figures.comparison.shifts import (
 )
 from attention_sieve.dashboard.figures.comparison.steps import roles_over_steps, shift_over_steps
 from attention_sieve.dashboard.figures.figure import counted
-from attention_sieve.dashboard.files.commands import without_command
 from attention_sieve.dashboard.files.downloads import offer_page, table_downloads
+from attention_sieve.dashboard.files.provenance import without_command
 from attention_sieve.dashboard.saved_page.content import Content
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.asking import policy

@@ -24,8 +24,7 @@ from attention_sieve.core.roles.question import each_alone, scores_question
 from attention_sieve.core.texts.parsers import parser_option
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.controls import memory
-from attention_sieve.dashboard.files.commands import THEN, call, reads_texts, role_options
-from attention_sieve.dashboard.files.provenance import comparison_facts
+from attention_sieve.dashboard.files.provenance import THEN, call, comparison_facts, reads_texts, role_options
 from attention_sieve.dashboard.progress import in_its_place, with_progress
 from attention_sieve.dashboard.state import Choice, chosen_heads
 from attention_sieve.dashboard.views.asking import policy

@@ -23,7 +23,7 @@ from attention_sieve.core.texts.text import MAX_BYTES
 from attention_sieve.dashboard import controls, link
 from attention_sieve.dashboard.components.kept_text import keep_text, mark_of
 from attention_sieve.dashboard.controls import memory
-from attention_sieve.dashboard.files.commands import reads
+from attention_sieve.dashboard.files.provenance import reads
 from attention_sieve.dashboard.plain import errors_shown, plain, show_error
 from attention_sieve.dashboard.progress import let_leave
 from attention_sieve.dashboard.views.finetune import wording

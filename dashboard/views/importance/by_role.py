@@ -15,8 +15,8 @@ from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.figure import counted, percent
 from attention_sieve.dashboard.figures.role_superiority import NOTHING, role_superiority
-from attention_sieve.dashboard.files.commands import THEN
 from attention_sieve.dashboard.files.downloads import table_downloads
+from attention_sieve.dashboard.files.provenance import THEN
 from attention_sieve.dashboard.views import corpus as corpora
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.charts import chart, head_selection, show_head_map

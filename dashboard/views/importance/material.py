@@ -21,7 +21,7 @@ from attention_sieve.core.importance.settings import AblationSettings, LabelScor
 from attention_sieve.core.passes.metric import Metric
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.files import provenance
-from attention_sieve.dashboard.files.commands import call, reads_texts
+from attention_sieve.dashboard.files.provenance import call, reads_texts
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.asking import find, policy
 from attention_sieve.dashboard.views.finetune.labelled import Labelled, labelled_texts

@@ -16,7 +16,7 @@ from attention_sieve.dashboard import controls, public
 from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.figures.figure import counted, drawable, head_rows
 from attention_sieve.dashboard.figures.head_scatter import ScatterTexts, head_scatter
-from attention_sieve.dashboard.files.commands import THEN
+from attention_sieve.dashboard.files.provenance import THEN
 from attention_sieve.dashboard.samples import VARIED, read_sample
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.asking import ask_about_long_texts

@@ -24,7 +24,7 @@ from attention_sieve.dashboard.components.grid import GridOnText, grid_of_text
 from attention_sieve.dashboard.components.grid.patterns import frame_of, patterns_of
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 from attention_sieve.dashboard.files import provenance
-from attention_sieve.dashboard.files.commands import command, role_options
+from attention_sieve.dashboard.files.provenance import command, role_options
 from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.state import Choice
 from attention_sieve.dashboard.views import corpus as corpora

@@ -8,8 +8,8 @@ from attention_sieve.core.roles.roles import shown_roles
 from attention_sieve.core.statistics.by_role import ByRole, compare_by_role
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.role_superiority import NOTHING, role_superiority
-from attention_sieve.dashboard.files.commands import without_command
 from attention_sieve.dashboard.files.downloads import table_downloads
+from attention_sieve.dashboard.files.provenance import without_command
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.corpus import corpus

@@ -25,7 +25,7 @@ from attention_sieve.core.texts.tokens import TooLong
 from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.figures.knowledge.words import Scores
 from attention_sieve.dashboard.files import provenance
-from attention_sieve.dashboard.files.commands import reads
+from attention_sieve.dashboard.files.provenance import reads
 from attention_sieve.dashboard.views.finetune.folders import SHA_CHARACTERS
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.knowledge.task_files import TaskFile

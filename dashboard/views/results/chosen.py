@@ -13,7 +13,7 @@ from attention_sieve.core.corpus.statistics import EVERYTHING, Stratum
 from attention_sieve.core.roles.hypotheses import Criterion, HeadTests
 from attention_sieve.core.roles.measures import USUAL_TAU
 from attention_sieve.dashboard import controls, state
-from attention_sieve.dashboard.files.commands import THEN
+from attention_sieve.dashboard.files.provenance import THEN
 from attention_sieve.dashboard.offers.results import open_offered
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.state import Choice

@@ -11,8 +11,8 @@ from attention_sieve.core.corpus.results import Results
 from attention_sieve.core.corpus.score_files import highest
 from attention_sieve.core.corpus.texts.text_shards import read_texts
 from attention_sieve.dashboard import wording as shared_wording
-from attention_sieve.dashboard.files.commands import without_command
 from attention_sieve.dashboard.files.downloads import table_downloads
+from attention_sieve.dashboard.files.provenance import without_command
 from attention_sieve.dashboard.views.results import wording
 from attention_sieve.dashboard.views.results.chosen import Opened
 

@@ -18,8 +18,8 @@ from attention_sieve.dashboard.figures.head_scatter import head_scatter
 from attention_sieve.dashboard.figures.roles.combinations import Overlaps
 from attention_sieve.dashboard.figures.roles.venn_svg import venn_svg
 from attention_sieve.dashboard.files import provenance
-from attention_sieve.dashboard.files.commands import command
 from attention_sieve.dashboard.files.downloads import drawing_downloads
+from attention_sieve.dashboard.files.provenance import command
 from attention_sieve.dashboard.plain import errors_shown, plain
 from attention_sieve.dashboard.views.asking import find, policy
 from attention_sieve.dashboard.views.charts import chart, table

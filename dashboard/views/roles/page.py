@@ -32,8 +32,8 @@ from attention_sieve.dashboard.figures.roles.p_values import p_value_against_sco
 from attention_sieve.dashboard.figures.roles.sensitivity import heads_by_tau, heads_by_texts
 from attention_sieve.dashboard.figures.roles.venn_svg import venn_svg
 from attention_sieve.dashboard.files import provenance
-from attention_sieve.dashboard.files.commands import command, without_command
 from attention_sieve.dashboard.files.downloads import drawing_downloads, table_downloads
+from attention_sieve.dashboard.files.provenance import command, without_command
 from attention_sieve.dashboard.plain import show_error
 from attention_sieve.dashboard.views import corpus as corpora
 from attention_sieve.dashboard.views import frame

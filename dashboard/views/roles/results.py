@@ -23,8 +23,8 @@ from attention_sieve.dashboard.figures.roles.layers import heads_per_layer
 from attention_sieve.dashboard.figures.roles.p_values import p_value_against_score
 from attention_sieve.dashboard.figures.roles.parts import scores_by_part
 from attention_sieve.dashboard.figures.roles.venn_svg import venn_svg
-from attention_sieve.dashboard.files.commands import without_command
 from attention_sieve.dashboard.files.downloads import drawing_downloads, table_downloads
+from attention_sieve.dashboard.files.provenance import without_command
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.charts import chart, head_selection

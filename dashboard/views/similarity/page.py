@@ -19,7 +19,7 @@ from attention_sieve.core.surface.statistics import behaviours
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.similarity.head_kinds import BEHAVIOUR_LOOKS, HeadKinds, role_looks
 from attention_sieve.dashboard.files import provenance
-from attention_sieve.dashboard.files.commands import command
+from attention_sieve.dashboard.files.provenance import command
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.asking import ask_about_long_texts, find, policy
 from attention_sieve.dashboard.views.corpus import corpus

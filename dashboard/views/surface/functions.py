@@ -16,7 +16,7 @@ from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.relations.bars import DIRECTION_NAMES
 from attention_sieve.dashboard.figures.surface.function_grid import FUNCTIONS, USUAL, Function, function_grid
-from attention_sieve.dashboard.files.commands import without_command
+from attention_sieve.dashboard.files.provenance import without_command
 from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.corpus import corpus

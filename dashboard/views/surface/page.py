@@ -15,7 +15,7 @@ from attention_sieve.core.surface.finding import GradientFinding, GradientSettin
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.surface.gradient_lines import gradient_lines
 from attention_sieve.dashboard.files import provenance
-from attention_sieve.dashboard.files.commands import command, reads
+from attention_sieve.dashboard.files.provenance import command, reads
 from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.asking import ask_about_long_texts, find, kept_finding, policy

@@ -9,7 +9,7 @@ from attention_sieve.core.corpus.results import CorpusPart
 from attention_sieve.core.surface.statistics import HeadStatistics
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.surface.scatter import TITLES
-from attention_sieve.dashboard.files.commands import without_command
+from attention_sieve.dashboard.files.provenance import without_command
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.charts import head_selection, show_head_map, table
 from attention_sieve.dashboard.views.pickers import from_list

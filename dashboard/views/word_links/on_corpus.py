@@ -17,8 +17,8 @@ from attention_sieve.core.word_links.pattern import Pattern
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.word_links.maps import pattern_map
 from attention_sieve.dashboard.files import provenance
-from attention_sieve.dashboard.files.commands import command
 from attention_sieve.dashboard.files.downloads import table_downloads
+from attention_sieve.dashboard.files.provenance import command
 from attention_sieve.dashboard.plain import errors_shown, plain
 from attention_sieve.dashboard.views.asking import find, policy, trees_of
 from attention_sieve.dashboard.views.charts import head_selection, show_head_map

@@ -23,7 +23,7 @@ from attention_sieve.dashboard.components.source import Selection
 from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
 from attention_sieve.dashboard.figures.text.arcs import AttentionMaps, Side, Signs
 from attention_sieve.dashboard.files import provenance
-from attention_sieve.dashboard.files.commands import command
+from attention_sieve.dashboard.files.provenance import command
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.arcs.attention import attention_of

@@ -11,7 +11,7 @@ from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoi
 from attention_sieve.core.passes.outputs import next_tokens
 from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.texts.text import Text
-from attention_sieve.dashboard.files.commands import lines_of
+from attention_sieve.dashboard.files.provenance import lines_of
 from attention_sieve.dashboard.views.inspect import wording
 
 TEXT = "the dog sat on the red mat."

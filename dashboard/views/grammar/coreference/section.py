@@ -22,8 +22,8 @@ from attention_sieve.dashboard.figures.coreference.table import (
 )
 from attention_sieve.dashboard.figures.head_map import Detail, HeadMap, intervals, percents, round_bound, texts_of
 from attention_sieve.dashboard.files import provenance
-from attention_sieve.dashboard.files.commands import call, reads
 from attention_sieve.dashboard.files.downloads import table_downloads
+from attention_sieve.dashboard.files.provenance import call, reads
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.asking import find

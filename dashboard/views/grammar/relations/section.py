@@ -33,8 +33,8 @@ from attention_sieve.dashboard.figures.head_map import Detail, HeadMap, interval
 from attention_sieve.dashboard.figures.relations.bars import DIRECTION_NAMES, relation_bars
 from attention_sieve.dashboard.figures.relations.distance_histogram import distance_histogram, distances
 from attention_sieve.dashboard.files import provenance
-from attention_sieve.dashboard.files.commands import command, without_command
 from attention_sieve.dashboard.files.downloads import download_as_it_is
+from attention_sieve.dashboard.files.provenance import command, without_command
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.asking import ask_about_long_texts, policy

@@ -26,8 +26,8 @@ from attention_sieve.dashboard.figures.relations.parse_arcs import (
 from attention_sieve.dashboard.figures.sheet import Size
 from attention_sieve.dashboard.figures.text.arcs import visible
 from attention_sieve.dashboard.files import provenance
-from attention_sieve.dashboard.files.commands import without_command
 from attention_sieve.dashboard.files.downloads import drawing_downloads
+from attention_sieve.dashboard.files.provenance import without_command
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views.grammar.relations import wording
 from attention_sieve.dashboard.views.grammar.relations.table import RelationFocus, is_case

@@ -22,7 +22,7 @@ from attention_sieve.core.tree_probes.texts import attention_bytes, left_out, li
 from attention_sieve.core.tree_probes.word_vectors import MAX_LINE_BYTES, WordVectors, vectors_from_lines
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.files import provenance
-from attention_sieve.dashboard.files.commands import THEN, call, reads_texts
+from attention_sieve.dashboard.files.provenance import THEN, call, reads_texts
 from attention_sieve.dashboard.progress import stop_button
 from attention_sieve.dashboard.public import NOT_HERE, is_public
 from attention_sieve.dashboard.views import frame

@@ -12,7 +12,7 @@ from attention_sieve.__main__ import main
 from attention_sieve.core.importance.agreement import Agreement, Correlation, TwoSets
 from attention_sieve.core.statistics.by_role import compare_by_role
 from attention_sieve.dashboard.figures.appearance import LOOKS
-from attention_sieve.dashboard.files.commands import lines_of
+from attention_sieve.dashboard.files.provenance import lines_of
 from attention_sieve.dashboard.samples import read_sample
 from attention_sieve.dashboard.state import HEADS
 from attention_sieve.dashboard.views.importance import agreement, by_role, two_sets

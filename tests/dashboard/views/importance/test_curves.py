@@ -13,7 +13,7 @@ from attention_sieve.core.checkpoints.find import find_checkpoint
 from attention_sieve.core.importance.passes.speed import speeds
 from attention_sieve.core.texts.text import read_typed
 from attention_sieve.dashboard import controls
-from attention_sieve.dashboard.files.commands import lines_of
+from attention_sieve.dashboard.files.provenance import lines_of
 from attention_sieve.dashboard.views.importance import wording as page_wording
 from attention_sieve.dashboard.views.importance.curves import view, wording
 from attention_sieve.dashboard.views.importance.curves.removal import NAME

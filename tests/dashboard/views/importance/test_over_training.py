@@ -10,7 +10,7 @@ from attention_sieve.core.finetuning.journal import Journal
 from attention_sieve.core.importance.analysis import KINDS
 from attention_sieve.core.texts.text import read_typed
 from attention_sieve.dashboard import controls
-from attention_sieve.dashboard.files.commands import lines_of
+from attention_sieve.dashboard.files.provenance import lines_of
 from attention_sieve.dashboard.plain import WORD_JOINER
 from attention_sieve.dashboard.views.importance.curves import over_training, wording
 

@@ -22,7 +22,7 @@ from attention_sieve.core.roles.measures import ScoreSettings
 from attention_sieve.core.roles.roles import role_title
 from attention_sieve.core.surface.frequencies import english_frequencies
 from attention_sieve.core.texts.text import read_file, texts_sha256
-from attention_sieve.dashboard.files import commands
+from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.samples import MENTIONS
 from attention_sieve.dashboard.views.comparison import wording as compare_wording
 from attention_sieve.dashboard.views.grammar.coreference import wording as coreference_wording
@@ -47,7 +47,7 @@ FILES = {
 @pytest.mark.parametrize("name", FILES)
 def test_texts_are_the_same_when_they_are_read_again(name):
     texts = read_file(name, FILES[name])
-    again = read_file("texts.jsonl", commands.lines_of(texts))
+    again = read_file("texts.jsonl", provenance.lines_of(texts))
     assert again == texts
     assert texts_sha256(again) == texts_sha256(texts)
 
@@ -59,11 +59,11 @@ def test_the_command_scores_as_the_page_does(usual_choice, folders, tmp_path, mo
     settings = ScoreSettings(direction="both", block_entropy=False)
     off = ((0, 1), (1, 2))
     choice = replace(usual_choice, kind="self", off=off, criterion=Criterion(tau=1.5), score_settings=settings)
-    commands.begin_page()
-    fact = commands.command("score", choice, engine, texts, *commands.role_options(choice, engine))["command"]
+    provenance.begin_page()
+    fact = provenance.command("score", choice, engine, texts, *provenance.role_options(choice, engine))["command"]
     program, *arguments = shlex.split(fact)
     assert program == "attention-sieve"
-    ((name, content),) = commands.files_read().items()
+    ((name, content),) = provenance.files_read().items()
     (tmp_path / name).write_bytes(content())
     assert main(arguments) == 0
     facts = pd.read_parquet("score.parquet").attrs
@@ -74,9 +74,9 @@ def test_the_command_scores_as_the_page_does(usual_choice, folders, tmp_path, mo
 
 def test_what_no_command_computes_says_so():
     facts = {"checkpoint": "bundled", "command": "attention-sieve roles"}
-    assert commands.with_command(facts) == facts
-    assert commands.with_command({"checkpoint": "bundled"}) == commands.without_command(facts)
-    assert commands.without_command(facts)["command"] == commands.NONE
+    assert provenance.with_command(facts) == facts
+    assert provenance.with_command({"checkpoint": "bundled"}) == provenance.without_command(facts)
+    assert provenance.without_command(facts)["command"] == provenance.NONE
 
 
 TEXTS = "\n".join(
@@ -246,7 +246,7 @@ def test_the_command_of_a_page_computes_the_numbers_that_the_page_shows(
     Path("mentions.jsonl").write_bytes(MENTIONS.read_bytes())
     read = SWAPPED if name == "word swap" else link.get("corpus_text", TEXTS).split("\n")
     Path("frequencies.txt").write_text("\n".join(english_frequencies().rank_of), "utf-8")
-    Path("texts.jsonl").write_bytes(commands.lines_of(read_file("a.txt", "\n".join(read).encode())))
+    Path("texts.jsonl").write_bytes(provenance.lines_of(read_file("a.txt", "\n".join(read).encode())))
     for words in command_of(at, download):
         assert main(words) == 0, words
     shown, found = numbers(at)
