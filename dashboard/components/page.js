@@ -47,7 +47,7 @@ function bytesOf(base64) {
   return bytes;
 }
 
-/** Unpack the data packed by `as_text` in `packing.py`. */
+/** Unpack the data packed by `as_text` in `source.py`. */
 function dataOf({ text }) {
   return JSON.parse(text);
 }

@@ -1,5 +1,12 @@
-"""What components share: the files that a browser needs, in Streamlit or without it, data encoded for the script, and a
-selection that Python can set."""
+"""What components share: files and data for the browser, in Streamlit or without it, and a selection that Python can set.
+
+The data of a component must stay the same, byte for byte, while only its selection changes; otherwise every click sends
+all of it again. So the selection comes from the browser, and a selection set by Python is sent with a counter that
+changes only when the component is mounted or its `reset` value changes.
+Of several linked components, the browser still sends the old selection of those that Python has just changed. So each
+reports with its selection the number of the last push it has received, and reports for earlier pushes are ignored;
+unless the reader made the selection while the push was on its way, which the time of it tells.
+"""
 
 import base64
 import json

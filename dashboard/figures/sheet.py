@@ -1,4 +1,4 @@
-"""The white page of a figure in a file: a wrapped title, the picture, and its provenance.
+"""Figures and tables as files, each with its provenance: what it was computed from; and the white sheet of a picture.
 
 A sheet is as wide as a column or a printed page: long lines are wrapped, and wider pictures are scaled down. All sizes
 are in pixels, 96 per inch.
