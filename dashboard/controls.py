@@ -116,7 +116,7 @@ def _mark_out_of_reach() -> None:
 
 def sidebar() -> None:
     """Draw the sidebar that every page shares; `state.choice()` reads its widgets."""
-    if "corpus" not in st.session_state and not st.query_params and results.on_command_line():
+    if "corpus" not in st.session_state and not st.query_params and results.results_on_command_line():
         # A first visit without a link shows what the server was started with.
         st.session_state["corpus"] = st.query_params["corpus"] = RESULTS
     if st.session_state.pop(DECODER_MADE, False):
@@ -193,17 +193,21 @@ def corpora() -> tuple[str, ...]:
     language = state.language()
     own = [name for name, sample in SAMPLES_IN.items() if sample == language]
     offered = CORPORA if language == ENGLISH else (*own, TYPED, UPLOAD, *PROBES, RESULTS)
-    return offered if not public.is_public() or results.offered() else offered[:-1]
+    return offered if not public.is_public() or results.offered_results() else offered[:-1]
 
 
 def checkpoint_names() -> tuple[str, ...]:
-    return checkpoints.names() if public.is_public() else tuple(dict.fromkeys((*suggested(), *made_checkpoints())))
+    return (
+        checkpoints.checkpoint_names()
+        if public.is_public()
+        else tuple(dict.fromkeys((*suggested(), *made_checkpoints())))
+    )
 
 
 def is_pair_here() -> bool:
     """Whether there is a checkpoint to compare the bundled one with: made here, or offered by a public server."""
     others = {BUNDLED, *(name for run in checkpoints.laboratory_runs() for name in run.checkpoints)}
-    return not others.issuperset(checkpoints.names() if public.is_public() else made_checkpoints())
+    return not others.issuperset(checkpoints.checkpoint_names() if public.is_public() else made_checkpoints())
 
 
 def suggested() -> tuple[str, ...]:
@@ -224,7 +228,7 @@ def _corpus_inputs(corpus: str) -> None:
     elif corpus == TYPED:
         typed_texts(wording.CORPUS_TYPED, TYPED_TEXTS, height=160)
     elif corpus == RESULTS:
-        names = list(results.offered())
+        names = list(results.offered_results())
         # The first offer is another one elsewhere, or later, so it is no default: Streamlit leaves those out of the
         # link. A sidebar that is folded away does not write the link itself.
         if names and "results" not in st.session_state and "results" not in st.query_params:
@@ -384,7 +388,7 @@ def other_engine(choice: Choice, name: str) -> Engine:
 def _files(name: str) -> CheckpointFiles:
     """A checkpoint on this machine, read again every time, or one that itself or whose base is of the hub."""
     if public.is_public():
-        return checkpoints.find(name)
+        return checkpoints.offered_checkpoint(name)
     if name.endswith(GGUF) or (hub_id := asked_of_hub(name)) is None:
         return let_leave(lambda: find_checkpoint(name))  # reads every file of a folder that it has not seen before
     try:

@@ -13,7 +13,7 @@ import streamlit as st
 from attention_sieve.core.checkpoints.folders import program_folder
 from attention_sieve.core.errors import AnalysisError, FetchNeeded
 from attention_sieve.dashboard.offers import hub
-from attention_sieve.dashboard.offers.results import named
+from attention_sieve.dashboard.offers.results import named_results
 from attention_sieve.dashboard.public import is_public
 
 OPTION: Final = re.compile(r"(?<!\S)(--[a-z]+(?:-[a-z]+)*)(?=[\s.,;:)]|$)")
@@ -30,7 +30,7 @@ def show_error(error: AnalysisError) -> None:
     """Display an error as escaped text, with a button to confirm a download where one is needed."""
     if isinstance(error, FetchNeeded):
         st.info(plain(str(error)), icon=":material/download:")
-        hub.ask(error)
+        hub.ask_to_fetch(error)
     else:
         st.error(plain(for_visitors(str(error))), icon=":material/error:")
 
@@ -63,7 +63,7 @@ def for_visitors(message: str) -> str:
     if not is_public():
         return message
     without = message
-    for folder in (*named(), program_folder()):  # these may hold spaces, at which any other path would end
+    for folder in (*named_results(), program_folder()):  # these may hold spaces, at which any other path would end
         without = without.replace(str(folder), folder.name)
     without = _PATH.sub(_last_name, without)
     if without != message:

@@ -19,18 +19,20 @@ DEPTH: Final = 2
 """Maximum depth of a checkpoint below a named folder: a run and its saved steps."""
 
 
-def names() -> tuple[str, ...]:
-    return tuple(_offered(os.environ.get(CHECKPOINTS) or BUNDLED))
+def checkpoint_names() -> tuple[str, ...]:
+    return tuple(_checkpoint_sources(os.environ.get(CHECKPOINTS) or BUNDLED))
 
 
-def find(name: str) -> CheckpointFiles:
+def offered_checkpoint(name: str) -> CheckpointFiles:
     """One of these checkpoints under its public name; visitors do not see the path of its files.
 
     Raises: CheckpointError for any other name.
     """
-    source = _offered(os.environ.get(CHECKPOINTS) or BUNDLED).get(name)
+    source = _checkpoint_sources(os.environ.get(CHECKPOINTS) or BUNDLED).get(name)
     if source is None:
-        raise CheckpointError(f"This server offers these checkpoints: {', '.join(names())}. Choose one of them.")
+        raise CheckpointError(
+            f"This server offers these checkpoints: {', '.join(checkpoint_names())}. Choose one of them."
+        )
     try:
         files = find_checkpoint(source)
         base = files.base and replace(files.base, name=Path(files.base.name).name)
@@ -49,7 +51,9 @@ def runs_here(checkpoint: str = "") -> tuple[SavedRun, ...]:
 def laboratory_runs() -> tuple[SavedRun, ...]:
     """Runs of the laboratory with a saved step: those of this machine, or on a public server those that it offers."""
     if is_public():
-        folders = ((name, Path(folder)) for name, folder in _offered(os.environ.get(CHECKPOINTS) or BUNDLED).items())
+        folders = (
+            (name, Path(folder)) for name, folder in _checkpoint_sources(os.environ.get(CHECKPOINTS) or BUNDLED).items()
+        )
         read = ((name, folder, read_progress(folder)) for name, folder in folders)
         runs = tuple(SavedRun(name, folder, progress) for name, folder, progress in read if progress is not None)
     else:
@@ -58,7 +62,7 @@ def laboratory_runs() -> tuple[SavedRun, ...]:
 
 
 @lru_cache(maxsize=4)
-def _offered(setting: str) -> MappingProxyType[str, str]:
+def _checkpoint_sources(setting: str) -> MappingProxyType[str, str]:
     """Folder or hub id of each checkpoint, by public name."""
     sources = {
         name: source

@@ -37,7 +37,7 @@ def out_of_reach(names: Sequence[str]) -> tuple[str, list[str]] | None:
     return (reason, missing) if reason and missing else None
 
 
-def ask(error: FetchNeeded) -> None:
+def ask_to_fetch(error: FetchNeeded) -> None:
     """Draw the button that confirms a download."""
     st.button(
         wording.FETCH, key=f"fetch {error.name}", icon=":material/download:", on_click=_confirm, args=(error.name,)

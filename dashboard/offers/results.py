@@ -22,35 +22,35 @@ RESULTS: Final = "ATTENTION_SIEVE_RESULTS"
 OPTION: Final = "--results"
 
 
-def on_command_line() -> list[Path]:
+def results_on_command_line() -> list[Path]:
     """The folders that the server was started with."""
     parser = ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument(OPTION, dest="folders", action="append", default=[], nargs="?")
     return [_folder(entry) for entry in parser.parse_known_args(sys.argv[1:])[0].folders if entry]
 
 
-def named() -> list[Path]:
+def named_results() -> list[Path]:
     """The folders that the owner of the server named, those of the command line first."""
     from_environment = [entry for entry in (os.environ.get(RESULTS) or "").split(os.pathsep) if entry.strip()]
-    return [*on_command_line(), *map(_folder, from_environment)]
+    return [*results_on_command_line(), *map(_folder, from_environment)]
 
 
 def _folder(entry: str) -> Path:
     return Path(os.path.expanduser(entry)).resolve()
 
 
-def offered() -> dict[str, Path]:
+def offered_results() -> dict[str, Path]:
     """Folders by displayed name: the folder name, or the whole path if two have the same name."""
     from attention_sieve.core.corpus.results import recent_results  # imports pandas, which would delay a first visit
 
-    folders = list(dict.fromkeys([*named(), *([] if is_public() else recent_results())]))
+    folders = list(dict.fromkeys([*named_results(), *([] if is_public() else recent_results())]))
     names = [folder.name for folder in folders]
     if is_public():
         return {folder.name: folder for folder in reversed(folders)}
     return {folder.name if names.count(folder.name) == 1 else str(folder): folder for folder in folders}
 
 
-def open_offered(name: str) -> "Results":
+def open_results(name: str) -> "Results":
     """Open an offered folder, or on a private server any folder.
 
     Raises: AnalysisError for a folder that is missing or has no results, a name that several folders have, and on a
@@ -58,7 +58,7 @@ def open_offered(name: str) -> "Results":
     """
     from attention_sieve.core.corpus.results import open_results, remember_results
 
-    folders = offered()
+    folders = offered_results()
     if name not in folders and (is_public() or NETWORK_SHARE.match(name)):
         raise AnalysisError(f"These results folders are offered: {', '.join(folders) or 'none'}. Choose one of them.")
     folder = folders.get(name) or Path(os.path.expanduser(name))

@@ -25,7 +25,7 @@ def offers(monkeypatch):
     def open_to_others(*names):
         monkeypatch.setenv(public.PUBLIC, "1")
         monkeypatch.setenv(public.CHECKPOINTS, ":".join(map(str, names)))
-        return checkpoints.names()
+        return checkpoints.checkpoint_names()
 
     return open_to_others
 
@@ -45,7 +45,7 @@ def test_folders_hub_ids_and_the_bundled_checkpoint_are_offered_by_names_that_te
     assert offers() == ("bundled",)
     names = offers("bundled", models, "organisation/name", models / "small")
     assert names == ("bundled", "models/run", "models/small", "models/run/checkpoint-4", "organisation/name", "small")
-    found = checkpoints.find("models/run/checkpoint-4")
+    found = checkpoints.offered_checkpoint("models/run/checkpoint-4")
     assert (found.name, found.folder) == ("models/run/checkpoint-4", (models / "run" / "checkpoint-4").resolve())
 
 
@@ -57,14 +57,14 @@ def test_every_other_name_is_refused(offers, models, monkeypatch, name):
     offers("bundled", models)
     monkeypatch.chdir(models.parent)
     with pytest.raises(CheckpointError, match=r"^This server offers these checkpoints: bundled, models/run, models/"):
-        checkpoints.find(name)
+        checkpoints.offered_checkpoint(name)
 
 
 def test_what_is_wrong_with_an_offered_checkpoint_tells_no_path(offers, models):
     offers(models)
     (models / "small" / "config.json").write_text("{broken")
     with pytest.raises(CheckpointError) as error:
-        checkpoints.find("models/small")
+        checkpoints.offered_checkpoint("models/small")
     assert str(models.parent) not in str(error.value)
     assert str(error.value).startswith("config.json of models/small cannot be read")
 
@@ -80,9 +80,9 @@ def test_nothing_is_started_kept_or_listed(offers, tmp_path, monkeypatch, folder
         keep_file(tmp_path / "kept.txt", b"x")
     assert not (tmp_path / "kept.txt").exists()
     assert checkpoints.runs_here() == ()
-    assert "private-run" not in checkpoints.names()
+    assert "private-run" not in checkpoints.checkpoint_names()
     with pytest.raises(CheckpointError):
-        checkpoints.find("private-run")
+        checkpoints.offered_checkpoint("private-run")
 
 
 ADJECTIVES = ("old", "young", "red", "blue", "big")

@@ -23,7 +23,7 @@ from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 from attention_sieve.dashboard.figures.roles.parts import NOTHING
 from attention_sieve.dashboard.files.downloads import table_downloads
-from attention_sieve.dashboard.offers.results import offered, open_offered
+from attention_sieve.dashboard.offers.results import offered_results, open_results
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.charts import head_selection, show_head_map
@@ -79,7 +79,7 @@ def compare() -> None:
 
 
 def _other(a: Opened) -> Results | None:
-    names = [name for name, folder in offered().items() if folder != a.results.folder.resolve()]
+    names = [name for name, folder in offered_results().items() if folder != a.results.folder.resolve()]
     name = st.selectbox(
         wording.COMPARED,
         names,
@@ -90,7 +90,7 @@ def _other(a: Opened) -> Results | None:
         bind="query-params",
         persist_state="session",
     )
-    return open_offered(str(name)) if name else None
+    return open_results(str(name)) if name else None
 
 
 def _summary(a: Opened, tests: tuple[HeadTests, HeadTests], paired_tests: PairedTests | None) -> None:

@@ -21,7 +21,9 @@ def test_the_words_stand_down_the_side_and_across_the_top_and_those_asked_about_
 
 def test_the_fields_where_row_and_columns_meet_are_outlined():
     outlined = [rect for rect in drawn().findall(f"{SVG}rect") if rect.get("fill") == "none"]
-    places = [((float(rect.get("x")) - BESIDE) / CELL, (float(rect.get("y")) - ABOVE_SQUARES) / CELL) for rect in outlined]
+    places = [
+        ((float(rect.get("x")) - BESIDE) / CELL, (float(rect.get("y")) - ABOVE_SQUARES) / CELL) for rect in outlined
+    ]
     assert places == [(2, 4), (3, 4)]
 
 

@@ -71,7 +71,7 @@ def told(at):
 def test_runs_are_offered_the_latest_first(folders_of_results):
     first, second = folders_of_results
     assert recent_results()[:2] == [second, first]
-    assert list(results.offered())[:2] == ["second", "first"]
+    assert list(results.offered_results())[:2] == ["second", "first"]
 
 
 @pytest.mark.parametrize("tab", ROLE_TABS)
@@ -242,7 +242,7 @@ def test_few_texts_of_a_part_are_said_to_be_few(opened):
 def test_the_first_offer_is_no_default_which_a_link_would_leave_out(app, folders_of_results):
     at = app("roles", corpus=controls.RESULTS, corpus_text=None)
     picker = at.selectbox(key="results")
-    assert picker.value == next(iter(results.offered()))
+    assert picker.value == next(iter(results.offered_results()))
     assert not picker.proto.HasField("default")
     assert at.query_params["results"] == picker.value
     assert f"**{picker.value}**: " in told(at)
@@ -262,25 +262,25 @@ def test_a_name_that_two_folders_have_or_none_is_said(folders_of_results, tmp_pa
     shutil.copytree(folders_of_results[0], tmp_path / "first")
     monkeypatch.setenv(results.RESULTS, str(tmp_path / "first"))
     with pytest.raises(AnalysisError, match="2 results folders are named first: "):
-        results.open_offered("first")
+        results.open_results("first")
     with pytest.raises(AnalysisError, match="There is no results folder elsewhere here"):
-        results.open_offered("elsewhere")
+        results.open_results("elsewhere")
 
 
 def test_a_public_server_offers_what_its_owner_names(opened, folders_of_results, monkeypatch):
     monkeypatch.setenv("ATTENTION_SIEVE_PUBLIC", "1")
-    assert results.offered() == {}
+    assert results.offered_results() == {}
     assert controls.RESULTS not in controls.corpora()
     monkeypatch.setenv(results.RESULTS, str(folders_of_results[1]))
-    assert list(results.offered()) == ["second"]
+    assert list(results.offered_results()) == ["second"]
     assert controls.RESULTS in controls.corpora()
     with pytest.raises(Exception, match="Choose one of them"):
-        results.open_offered(str(folders_of_results[0]))
+        results.open_results(str(folders_of_results[0]))
 
 
 def test_the_command_line_names_folders(monkeypatch, folders_of_results):
     monkeypatch.setattr(sys, "argv", ["server.py", results.OPTION, str(folders_of_results[0])])
-    assert results.named() == [folders_of_results[0]]
+    assert results.named_results() == [folders_of_results[0]]
 
 
 def test_the_grid_shows_the_means(opened, folders_of_results):
