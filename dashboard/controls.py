@@ -30,9 +30,8 @@ from attention_sieve.core.errors import AnalysisError, CheckpointError, ColumnsN
 from attention_sieve.core.probe_texts.make import ProbeKind, ProbeTextSettings, fitting_block, probe_texts
 from attention_sieve.core.texts.parsers import ENGLISH, parsed_by, parsers_by_language
 from attention_sieve.core.texts.text import PAIR_MARK, SUFFIXES, Text, read_file, read_typed
-from attention_sieve.dashboard import link, public, state, wording
+from attention_sieve.dashboard import link, offers, public, state, wording
 from attention_sieve.dashboard.components.kept_text import fetch_text, keep_text, mark_of
-from attention_sieve.dashboard.offers import checkpoints, hub, results
 from attention_sieve.dashboard.plain import for_visitors, plain
 from attention_sieve.dashboard.progress import in_its_place, let_leave
 from attention_sieve.dashboard.samples import read_sample
@@ -109,14 +108,14 @@ def _reader() -> _Reader | None:
 
 
 def _mark_out_of_reach() -> None:
-    if unreached := hub.out_of_reach([name for name in suggested() if name != BUNDLED]):
+    if unreached := offers.out_of_reach([name for name in suggested() if name != BUNDLED]):
         why, names = unreached
         st.caption(f":material/cloud_off: {why}: {', '.join(map(plain, names))}.")
 
 
 def sidebar() -> None:
     """Draw the sidebar that every page shares; `state.choice()` reads its widgets."""
-    if "corpus" not in st.session_state and not st.query_params and results.results_on_command_line():
+    if "corpus" not in st.session_state and not st.query_params and offers.results_on_command_line():
         # A first visit without a link shows what the server was started with.
         st.session_state["corpus"] = st.query_params["corpus"] = RESULTS
     if st.session_state.pop(DECODER_MADE, False):
@@ -193,21 +192,19 @@ def corpora() -> tuple[str, ...]:
     language = state.language()
     own = [name for name, sample in SAMPLES_IN.items() if sample == language]
     offered = CORPORA if language == ENGLISH else (*own, TYPED, UPLOAD, *PROBES, RESULTS)
-    return offered if not public.is_public() or results.offered_results() else offered[:-1]
+    return offered if not public.is_public() or offers.offered_results() else offered[:-1]
 
 
 def checkpoint_names() -> tuple[str, ...]:
     return (
-        checkpoints.checkpoint_names()
-        if public.is_public()
-        else tuple(dict.fromkeys((*suggested(), *made_checkpoints())))
+        offers.checkpoint_names() if public.is_public() else tuple(dict.fromkeys((*suggested(), *made_checkpoints())))
     )
 
 
 def is_pair_here() -> bool:
     """Whether there is a checkpoint to compare the bundled one with: made here, or offered by a public server."""
-    others = {BUNDLED, *(name for run in checkpoints.laboratory_runs() for name in run.checkpoints)}
-    return not others.issuperset(checkpoints.checkpoint_names() if public.is_public() else made_checkpoints())
+    others = {BUNDLED, *(name for run in offers.laboratory_runs() for name in run.checkpoints)}
+    return not others.issuperset(offers.checkpoint_names() if public.is_public() else made_checkpoints())
 
 
 def suggested() -> tuple[str, ...]:
@@ -228,7 +225,7 @@ def _corpus_inputs(corpus: str) -> None:
     elif corpus == TYPED:
         typed_texts(wording.CORPUS_TYPED, TYPED_TEXTS, height=160)
     elif corpus == RESULTS:
-        names = list(results.offered_results())
+        names = list(offers.offered_results())
         # The first offer is another one elsewhere, or later, so it is no default: Streamlit leaves those out of the
         # link. A sidebar that is folded away does not write the link itself.
         if names and "results" not in st.session_state and "results" not in st.query_params:
@@ -388,14 +385,14 @@ def other_engine(choice: Choice, name: str) -> Engine:
 def _files(name: str) -> CheckpointFiles:
     """A checkpoint on this machine, read again every time, or one that itself or whose base is of the hub."""
     if public.is_public():
-        return checkpoints.offered_checkpoint(name)
+        return offers.offered_checkpoint(name)
     if name.endswith(GGUF) or (hub_id := asked_of_hub(name)) is None:
         return let_leave(lambda: find_checkpoint(name))  # reads every file of a folder that it has not seen before
     try:
-        hub.check_confirmed(hub_id)
+        offers.check_confirmed(hub_id)
         return _from_hub(name, hub_id)
     except HubOutOfReach:
-        hub.note_silence()
+        offers.note_silence()
         raise
 
 
@@ -429,7 +426,7 @@ def _from_hub(name: str, hub_id: str) -> CheckpointFiles:
     if hub_id == name:
         folder, _ = let_leave(lambda: fetch(name))
         if (base := base_on_hub(name, folder)) is not None:
-            hub.check_confirmed(base)
+            offers.check_confirmed(base)
     return let_leave(lambda: find_checkpoint(name))
 
 

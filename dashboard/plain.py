@@ -12,8 +12,8 @@ import streamlit as st
 
 from attention_sieve.core.checkpoints.folders import program_folder
 from attention_sieve.core.errors import AnalysisError, FetchNeeded
-from attention_sieve.dashboard.offers import hub
-from attention_sieve.dashboard.offers.results import named_results
+from attention_sieve.dashboard import offers
+from attention_sieve.dashboard.offers import named_results
 from attention_sieve.dashboard.public import is_public
 
 OPTION: Final = re.compile(r"(?<!\S)(--[a-z]+(?:-[a-z]+)*)(?=[\s.,;:)]|$)")
@@ -30,7 +30,7 @@ def show_error(error: AnalysisError) -> None:
     """Display an error as escaped text, with a button to confirm a download where one is needed."""
     if isinstance(error, FetchNeeded):
         st.info(plain(str(error)), icon=":material/download:")
-        hub.ask_to_fetch(error)
+        offers.ask_to_fetch(error)
     else:
         st.error(plain(for_visitors(str(error))), icon=":material/error:")
 

@@ -10,7 +10,7 @@ from attention_sieve.core.checkpoints.folders import checkpoints_folder
 from attention_sieve.core.errors import AnalysisError, CheckpointError
 from attention_sieve.core.texts.text import MAX_BYTES
 from attention_sieve.dashboard import controls, public
-from attention_sieve.dashboard.offers import checkpoints, results
+from attention_sieve.dashboard import offers as server_offers
 from attention_sieve.dashboard.plain import WORD_JOINER
 from attention_sieve.dashboard.views.finetune import programs
 from attention_sieve.dashboard.views.finetune.folders import keep_file
@@ -25,7 +25,7 @@ def offers(monkeypatch):
     def open_to_others(*names):
         monkeypatch.setenv(public.PUBLIC, "1")
         monkeypatch.setenv(public.CHECKPOINTS, ":".join(map(str, names)))
-        return checkpoints.checkpoint_names()
+        return server_offers.checkpoint_names()
 
     return open_to_others
 
@@ -45,7 +45,7 @@ def test_folders_hub_ids_and_the_bundled_checkpoint_are_offered_by_names_that_te
     assert offers() == ("bundled",)
     names = offers("bundled", models, "organisation/name", models / "small")
     assert names == ("bundled", "models/run", "models/small", "models/run/checkpoint-4", "organisation/name", "small")
-    found = checkpoints.offered_checkpoint("models/run/checkpoint-4")
+    found = server_offers.offered_checkpoint("models/run/checkpoint-4")
     assert (found.name, found.folder) == ("models/run/checkpoint-4", (models / "run" / "checkpoint-4").resolve())
 
 
@@ -57,14 +57,14 @@ def test_every_other_name_is_refused(offers, models, monkeypatch, name):
     offers("bundled", models)
     monkeypatch.chdir(models.parent)
     with pytest.raises(CheckpointError, match=r"^This server offers these checkpoints: bundled, models/run, models/"):
-        checkpoints.offered_checkpoint(name)
+        server_offers.offered_checkpoint(name)
 
 
 def test_what_is_wrong_with_an_offered_checkpoint_tells_no_path(offers, models):
     offers(models)
     (models / "small" / "config.json").write_text("{broken")
     with pytest.raises(CheckpointError) as error:
-        checkpoints.offered_checkpoint("models/small")
+        server_offers.offered_checkpoint("models/small")
     assert str(models.parent) not in str(error.value)
     assert str(error.value).startswith("config.json of models/small cannot be read")
 
@@ -79,10 +79,10 @@ def test_nothing_is_started_kept_or_listed(offers, tmp_path, monkeypatch, folder
     with pytest.raises(AnalysisError, match=r"^This server is open to many people"):
         keep_file(tmp_path / "kept.txt", b"x")
     assert not (tmp_path / "kept.txt").exists()
-    assert checkpoints.runs_here() == ()
-    assert "private-run" not in checkpoints.checkpoint_names()
+    assert server_offers.runs_here() == ()
+    assert "private-run" not in server_offers.checkpoint_names()
     with pytest.raises(CheckpointError):
-        checkpoints.offered_checkpoint("private-run")
+        server_offers.offered_checkpoint("private-run")
 
 
 ADJECTIVES = ("old", "young", "red", "blue", "big")
@@ -114,7 +114,7 @@ def test_a_damaged_results_folder_tells_visitors_its_name_and_the_owner_its_path
     folder = tmp_path / "own corpus"
     folder.mkdir()
     (folder / "statistics.safetensors").write_bytes(b"damaged")
-    monkeypatch.setenv(results.RESULTS, str(folder))
+    monkeypatch.setenv(server_offers.RESULTS, str(folder))
     offers("bundled")
     at = app("roles", corpus=controls.RESULTS, results="own corpus", corpus_text="")
     assert "own corpus/statistics.safetensors is damaged" in shown(at)

@@ -18,7 +18,7 @@ from attention_sieve.core.texts.text import Text, write_typed
 from attention_sieve.dashboard import controls, state
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
-from attention_sieve.dashboard.offers.checkpoints import runs_here
+from attention_sieve.dashboard.offers import runs_here
 from attention_sieve.dashboard.plain import errors_shown, plain, show_error
 from attention_sieve.dashboard.public import is_public
 from attention_sieve.dashboard.samples import REVIEW

@@ -23,7 +23,7 @@ from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 from attention_sieve.dashboard.figures.roles.parts import NOTHING
 from attention_sieve.dashboard.files.downloads import table_downloads
-from attention_sieve.dashboard.offers.results import offered_results, open_results
+from attention_sieve.dashboard.offers import offered_results, open_results
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.charts import head_selection, show_head_map

@@ -12,7 +12,7 @@ from attention_sieve.core.knowledge.trials.progress import TrialsProgress
 from attention_sieve.core.knowledge.trials.result import TrialResult, TrialStage
 from attention_sieve.core.texts.text import MAX_BYTES
 from attention_sieve.dashboard import controls
-from attention_sieve.dashboard.offers.checkpoints import runs_here
+from attention_sieve.dashboard.offers import runs_here
 from attention_sieve.dashboard.plain import errors_shown, plain, show_error
 from attention_sieve.dashboard.progress import stop_button
 from attention_sieve.dashboard.public import NOT_HERE, is_public

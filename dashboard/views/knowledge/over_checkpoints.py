@@ -9,7 +9,7 @@ from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
 from attention_sieve.dashboard.figures.knowledge.estimates import CheckpointScores, scores_of_checkpoints
 from attention_sieve.dashboard.figures.knowledge.words import score_name
-from attention_sieve.dashboard.offers.checkpoints import runs_here
+from attention_sieve.dashboard.offers import runs_here
 from attention_sieve.dashboard.views.charts import chart, head_selection, show_head_map
 from attention_sieve.dashboard.views.knowledge import wording
 from attention_sieve.dashboard.views.knowledge.numbers import Probing, above_majority

@@ -22,7 +22,7 @@ from attention_sieve.dashboard.components.grid.patterns import frame_of, pattern
 from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
 from attention_sieve.dashboard.figures.laboratory.formation import formation
 from attention_sieve.dashboard.files.provenance import without_command
-from attention_sieve.dashboard.offers.checkpoints import laboratory_runs
+from attention_sieve.dashboard.offers import laboratory_runs
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.public import NOT_HERE, is_public
 from attention_sieve.dashboard.views import corpus as corpora

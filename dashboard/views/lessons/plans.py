@@ -11,7 +11,7 @@ import streamlit as st
 from attention_sieve.core.finetuning.command import SAMPLE
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.controls import TYPED, TYPED_TEXTS, checkpoint_names
-from attention_sieve.dashboard.offers.checkpoints import laboratory_runs
+from attention_sieve.dashboard.offers import laboratory_runs
 from attention_sieve.dashboard.public import is_public
 from attention_sieve.dashboard.views.lessons import answers
 from attention_sieve.dashboard.views.lessons.computation import Finds

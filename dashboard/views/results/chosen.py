@@ -14,7 +14,7 @@ from attention_sieve.core.roles.hypotheses import Criterion, HeadTests
 from attention_sieve.core.roles.measures import USUAL_TAU
 from attention_sieve.dashboard import controls, state
 from attention_sieve.dashboard.files.provenance import THEN
-from attention_sieve.dashboard.offers.results import open_results
+from attention_sieve.dashboard.offers import open_results
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.state import Choice
 from attention_sieve.dashboard.views.pickers import from_list

@@ -5,8 +5,7 @@ import logging
 import pytest
 
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.dashboard import public
-from attention_sieve.dashboard.offers import results
+from attention_sieve.dashboard import offers, public
 from attention_sieve.dashboard.plain import for_visitors
 
 MESSAGES = {
@@ -34,7 +33,7 @@ def places(monkeypatch, tmp_path):
     """Folders that the owner of a public server named; one has a space in its name."""
     folder, cache = tmp_path / "my results", tmp_path / "kept"
     monkeypatch.setenv(public.PUBLIC, "1")
-    monkeypatch.setenv(results.RESULTS, str(folder))
+    monkeypatch.setenv(offers.RESULTS, str(folder))
     monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(cache))
     return {"folder": folder, "cache": cache}
 

@@ -17,7 +17,7 @@ from attention_sieve.core.laboratory.settings import N_HEADS, N_LAYERS
 from attention_sieve.core.laboratory.training import untrained_model
 from attention_sieve.dashboard import public
 from attention_sieve.dashboard.controls import is_pair_here
-from attention_sieve.dashboard.offers.checkpoints import laboratory_runs
+from attention_sieve.dashboard.offers import laboratory_runs
 from attention_sieve.dashboard.plain import WORD_JOINER
 from attention_sieve.dashboard.views.finetune import runs as training_runs
 from attention_sieve.dashboard.views.finetune.folders import made_here

@@ -17,8 +17,7 @@ from attention_sieve.core.corpus.paired import DIFFERENCES
 from attention_sieve.core.corpus.results import open_results, recent_results
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.roles.hypotheses import Criterion, few_texts
-from attention_sieve.dashboard import controls, wording
-from attention_sieve.dashboard.offers import results
+from attention_sieve.dashboard import controls, offers, wording
 from attention_sieve.dashboard.plain import WORD_JOINER
 from attention_sieve.dashboard.views.results import raw
 from attention_sieve.dashboard.views.results import wording as words
@@ -71,7 +70,7 @@ def told(at):
 def test_runs_are_offered_the_latest_first(folders_of_results):
     first, second = folders_of_results
     assert recent_results()[:2] == [second, first]
-    assert list(results.offered_results())[:2] == ["second", "first"]
+    assert list(offers.offered_results())[:2] == ["second", "first"]
 
 
 @pytest.mark.parametrize("tab", ROLE_TABS)
@@ -149,7 +148,7 @@ def test_pages_need_the_files_of_statistics_alone(opened, folders_of_results, tm
         shutil.copy(folder / STATISTICS, tmp_path / folder.name)
         if (folder / DIFFERENCES).is_dir():
             shutil.copytree(folder / DIFFERENCES, tmp_path / folder.name / DIFFERENCES)
-    monkeypatch.setenv(results.RESULTS, os.pathsep.join(str(tmp_path / each.name) for each in folders_of_results))
+    monkeypatch.setenv(offers.RESULTS, os.pathsep.join(str(tmp_path / each.name) for each in folders_of_results))
     at = opened(page, **link)
     assert not at.exception
     assert not at.error
@@ -242,14 +241,14 @@ def test_few_texts_of_a_part_are_said_to_be_few(opened):
 def test_the_first_offer_is_no_default_which_a_link_would_leave_out(app, folders_of_results):
     at = app("roles", corpus=controls.RESULTS, corpus_text=None)
     picker = at.selectbox(key="results")
-    assert picker.value == next(iter(results.offered_results()))
+    assert picker.value == next(iter(offers.offered_results()))
     assert not picker.proto.HasField("default")
     assert at.query_params["results"] == picker.value
     assert f"**{picker.value}**: " in told(at)
 
 
 def test_a_server_started_with_results_shows_them_on_a_first_visit(app, small, folders_of_results, monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["server.py", f"{results.OPTION}={folders_of_results[0]}"])
+    monkeypatch.setattr(sys, "argv", ["server.py", f"{offers.OPTION}={folders_of_results[0]}"])
     at = app("roles", corpus=None, corpus_text=None)
     assert "**first**: 12 texts of" in told(at)
     assert (at.query_params["corpus"], at.query_params["results"]) == (controls.RESULTS, "first")
@@ -260,27 +259,27 @@ def test_a_server_started_with_results_shows_them_on_a_first_visit(app, small, f
 
 def test_a_name_that_two_folders_have_or_none_is_said(folders_of_results, tmp_path, monkeypatch):
     shutil.copytree(folders_of_results[0], tmp_path / "first")
-    monkeypatch.setenv(results.RESULTS, str(tmp_path / "first"))
+    monkeypatch.setenv(offers.RESULTS, str(tmp_path / "first"))
     with pytest.raises(AnalysisError, match="2 results folders are named first: "):
-        results.open_results("first")
+        offers.open_results("first")
     with pytest.raises(AnalysisError, match="There is no results folder elsewhere here"):
-        results.open_results("elsewhere")
+        offers.open_results("elsewhere")
 
 
 def test_a_public_server_offers_what_its_owner_names(opened, folders_of_results, monkeypatch):
     monkeypatch.setenv("ATTENTION_SIEVE_PUBLIC", "1")
-    assert results.offered_results() == {}
+    assert offers.offered_results() == {}
     assert controls.RESULTS not in controls.corpora()
-    monkeypatch.setenv(results.RESULTS, str(folders_of_results[1]))
-    assert list(results.offered_results()) == ["second"]
+    monkeypatch.setenv(offers.RESULTS, str(folders_of_results[1]))
+    assert list(offers.offered_results()) == ["second"]
     assert controls.RESULTS in controls.corpora()
     with pytest.raises(Exception, match="Choose one of them"):
-        results.open_results(str(folders_of_results[0]))
+        offers.open_results(str(folders_of_results[0]))
 
 
 def test_the_command_line_names_folders(monkeypatch, folders_of_results):
-    monkeypatch.setattr(sys, "argv", ["server.py", results.OPTION, str(folders_of_results[0])])
-    assert results.named_results() == [folders_of_results[0]]
+    monkeypatch.setattr(sys, "argv", ["server.py", offers.OPTION, str(folders_of_results[0])])
+    assert offers.named_results() == [folders_of_results[0]]
 
 
 def test_the_grid_shows_the_means(opened, folders_of_results):

@@ -49,7 +49,7 @@ from attention_sieve.dashboard import controls
 from attention_sieve.dashboard.figures.figure import Figure
 from attention_sieve.dashboard.figures.importance.over_steps import relative_score, score_over_steps
 from attention_sieve.dashboard.files.downloads import table_downloads
-from attention_sieve.dashboard.offers.checkpoints import runs_here
+from attention_sieve.dashboard.offers import runs_here
 from attention_sieve.dashboard.plain import errors_shown, plain
 from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.importance import wording as page_wording

@@ -1,1 +1,0 @@
-"""Checkpoints, hub downloads and results folders that this server offers."""
