@@ -1,36 +1,31 @@
 """The attention of texts on screen: as it is asked for, as arrays in the store, and in memory."""
 
-from typing import TYPE_CHECKING
-
-import numpy as np
-from jaxtyping import Float
-
-from attention_sieve.core.attention.settings import PassSettings
-from attention_sieve.core.checkpoints.checkpoint import Checkpoint
-from attention_sieve.core.passes.texts import prepare
-from attention_sieve.core.texts.text import Text
-
-if TYPE_CHECKING:
-    from attention_sieve.core.comparison.swap_output import SwapOutput
-    from attention_sieve.core.generation.continuation import Continuation
-    from attention_sieve.core.passes.outputs import NextTokens, OutputChange, Prediction
-
 import json
 from collections.abc import Callable
 from dataclasses import astuple, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from jaxtyping import Float
 
 from attention_sieve.cache.answers import Engine, ItemRequest, Record, item_requests, read
 from attention_sieve.cache.memory import Memory
 from attention_sieve.cache.store.store import Store, attention_key
 from attention_sieve.core.answering import Arrays, array_to_text, text_to_array
-from attention_sieve.core.attention.settings import Reach, Window
+from attention_sieve.core.attention.settings import PassSettings, Reach, Window
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.errors import TextTooLong
-from attention_sieve.core.passes.texts import PassText, TextAttention
+from attention_sieve.core.passes.texts import PassText, TextAttention, prepare
 from attention_sieve.core.roles.question import SCORES
 from attention_sieve.core.texts.given import GivenTokens
 from attention_sieve.core.texts.relations import TokenPair
+from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import TokenizedText
+
+if TYPE_CHECKING:
+    from attention_sieve.core.comparison.swap_output import SwapOutput
+    from attention_sieve.core.generation.continuation import Continuation
+    from attention_sieve.core.passes.outputs import NextTokens, OutputChange, Prediction
 
 LOOKS_BYTES: Final = 12 * 2**20
 """Limit of the looks in memory, about 80 sentences. They have a memory of their own: every typed text brings one, which

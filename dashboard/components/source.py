@@ -1,4 +1,4 @@
-"""What components share: their files and data for the browser, in Streamlit or not, and a selection that Python can set.
+"""What components share: their files and data for the browser, with Streamlit or not, and selections that Python sets.
 
 The data of a component must stay the same, byte for byte, while only its selection changes; otherwise every click sends
 all of it again. So the selection comes from the browser, and a selection set by Python is sent with a counter that

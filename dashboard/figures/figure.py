@@ -1,14 +1,5 @@
 """Figures for pages and files: a Vega-Lite chart, its data, and a description as text; and what is written in them."""
 
-from typing import TYPE_CHECKING, Final
-
-import numpy as np
-
-from attention_sieve.core.attention.settings import head_name
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 import json
 import re
 from collections.abc import Sequence
@@ -17,8 +8,11 @@ from functools import cache
 from importlib import import_module
 from math import isnan
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
+from attention_sieve.core.attention.settings import head_name
 from attention_sieve.core.roles.roles import role_title
 from attention_sieve.core.roles.rules import PREFIX
 

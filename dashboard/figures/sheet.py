@@ -8,21 +8,18 @@ import io
 import json
 import re
 import struct
+import unicodedata
 import zlib
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
 from xml.etree import ElementTree as ET
 
+from attention_sieve.dashboard.figures.appearance import RoleLook
 from attention_sieve.dashboard.figures.figure import INK, Figure
 
 if TYPE_CHECKING:
     import pandas as pd
-
-import unicodedata
-from dataclasses import dataclass
-from typing import Literal
-
-from attention_sieve.dashboard.figures.appearance import RoleLook
 
 PER_INCH: Final = 96
 """Pixels per inch in SVG."""

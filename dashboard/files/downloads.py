@@ -6,39 +6,31 @@ import re
 import unicodedata
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, ClassVar, Final
+from urllib.parse import urlencode, urlsplit
+
+import streamlit as st
 
 from attention_sieve.dashboard import wording
+from attention_sieve.dashboard.figures.figure import Figure
 from attention_sieve.dashboard.figures.sheet import (
     ONE_COLUMN,
     SHEET,
     TWO_COLUMNS,
     Size,
+    figure_svg,
     svg_pdf,
     svg_png,
     table_csv,
     table_parquet,
 )
-from attention_sieve.dashboard.files.provenance import models, texts
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-from contextvars import ContextVar
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING
-from urllib.parse import urlencode, urlsplit
-
-import streamlit as st
-
-from attention_sieve.dashboard.figures.figure import Figure
-from attention_sieve.dashboard.figures.sheet import figure_svg
 from attention_sieve.dashboard.files import provenance
-from attention_sieve.dashboard.files.provenance import caption, titled
+from attention_sieve.dashboard.files.provenance import caption, models, texts, titled
 from attention_sieve.dashboard.plain import plain
 
 if TYPE_CHECKING:
