@@ -7,8 +7,8 @@ from typing import Final
 
 from streamlit.file_util import get_static_dir
 
-from attention_sieve.dashboard.web import MADE_FOR
-
+MADE_FOR: Final = "1.67"
+"""Version of Streamlit that everything in this folder was made for and measured with."""
 FIRST_WIDGETS: Final = ("BidiComponent", "ButtonGroup", "Checkbox", "Html", "Selectbox", "TextArea")
 """Widgets of the first page, by the names of their scripts in Streamlit."""
 ROOM: Final = ("room.css", "phone.css", "lesson.css")

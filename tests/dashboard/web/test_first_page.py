@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from attention_sieve.dashboard.web import MADE_FOR
 from attention_sieve.dashboard.web import first_page as module
-from attention_sieve.dashboard.web.first_page import FIRST_WIDGETS, ROOM, first_page, scripts_of
+from attention_sieve.dashboard.web.first_page import FIRST_WIDGETS, MADE_FOR, ROOM, first_page, scripts_of
 
 WEB = Path(module.__file__).parent
 
