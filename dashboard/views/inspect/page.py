@@ -97,7 +97,7 @@ def _inspect() -> None:
     if writing.is_chat():
         text = writing.chat_of(visit, typed)
     continuation = writing.text_so_far(visit, text, slot)
-    screen = on_screen(_with_template(visit, text), text if continuation is None else continuation.whole)
+    screen = on_screen(_with_template(visit), text if continuation is None else continuation.whole)
     if continuation is not None and screen is not None:
         with slot:
             _written(visit, screen, text, continuation)
@@ -135,7 +135,7 @@ def _draw(visit: Visit, screen: OnScreen, beside: "Beside | None") -> bool | Non
         needs_tests = first_screen_is_drawn() or grid_shows.by_corpus
         tested = kept_corpus(visit) if visit.texts and needs_tests else None
         heads = _grid(visit, screen, tested, grid_shows, below)
-    arcs = partial(where_heads_look, _with_template(visit, screen.text), screen, heads, GRID)
+    arcs = partial(where_heads_look, _with_template(visit), screen, heads, GRID)
     if beside is not None:
         with right:
             (beside.instead or partial(arcs, beside.asked))()
@@ -202,9 +202,9 @@ def _typed(at_first: str) -> tuple[str, Text]:
     return typed, text
 
 
-def _with_template(visit: Visit, text: Text) -> Visit:
-    """The same with the role of a chat's template, which no text of a corpus has, for a text that is a chat."""
-    if text.given is None or text.given.turns is None:
+def _with_template(visit: Visit) -> Visit:
+    """The same with the role of a chat's template, which no text of a corpus has, where a chat is on screen."""
+    if not writing.is_chat():
         return visit
     scores = visit.choice.score_settings
     roles = known_roles((*scores.roles, "template"))
@@ -336,7 +336,7 @@ def _grid(
 
         grid = replace(grid, sentences=kept_sentences(visit, known.tests))
     on_text = GridOnText(
-        sieves=sieves_on(_with_template(visit, screen.text).choice, screen.now.text_attention, screen.text),
+        sieves=sieves_on(_with_template(visit).choice, screen.now.text_attention, screen.text),
         frame=frame_of(screen.now.text_attention),
         patterns=patterns_of(screen.now.text_attention) if grid_shows.patterns else None,
     )
