@@ -45,7 +45,7 @@ from attention_sieve.dashboard.views.layout import halves
 from attention_sieve.dashboard.views.leading import lesson_panel, shows
 from attention_sieve.dashboard.views.other_checkpoints import buttons_of_steps, choose_others, other_checkpoints
 from attention_sieve.dashboard.views.results.chosen import is_chosen
-from attention_sieve.dashboard.views.text.typed import EXAMPLE_TYPED, text_on_screen
+from attention_sieve.dashboard.views.text.on_screen import EXAMPLE_TYPED, text_on_screen
 
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)
 REVIEW_TYPED: Final = write_typed([REVIEW])

@@ -45,9 +45,15 @@ from attention_sieve.dashboard.views.pickers import one_of, toggle
 from attention_sieve.dashboard.views.riddle import show as riddle
 from attention_sieve.dashboard.views.roles.grid import grid_over, how_decided, show_role_grid
 from attention_sieve.dashboard.views.text import stories
-from attention_sieve.dashboard.views.text.on_screen import OnScreen, on_screen
+from attention_sieve.dashboard.views.text.on_screen import (
+    EXAMPLE_TYPED,
+    PAIR_TYPED,
+    OnScreen,
+    on_screen,
+    pair_fields,
+    text_on_screen,
+)
 from attention_sieve.dashboard.views.text.simple_patterns import strongest_link
-from attention_sieve.dashboard.views.text.typed import EXAMPLE_TYPED, PAIR_TYPED, pair_fields, text_on_screen
 from attention_sieve.dashboard.views.word_links import wording as words_wording
 from attention_sieve.dashboard.views.word_links.choice import TABS, words_first
 from attention_sieve.dashboard.views.word_swap import choice as word_swap

@@ -15,7 +15,7 @@ from attention_sieve.dashboard.views.lessons.content import ENGLISH, say
 from attention_sieve.dashboard.views.lessons.plans import LESSONS, Asks, Step, steps_of
 from attention_sieve.dashboard.views.lessons.sentences import FIRST_EVIDENCE
 from attention_sieve.dashboard.views.lessons.tally import HOURS, count_own, join_linked_class
-from attention_sieve.dashboard.views.text.typed import EXAMPLE_TYPED
+from attention_sieve.dashboard.views.text.on_screen import EXAMPLE_TYPED
 from attention_sieve.dashboard.views.word_links.choice import TABS
 from attention_sieve.dashboard.web.session import unbound_parameters
 

@@ -33,7 +33,7 @@ from attention_sieve.dashboard.plain import errors_shown, plain, show_error
 from attention_sieve.dashboard.views.arcs.attention import maps_of
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.roles import wording
-from attention_sieve.dashboard.views.text.typed import EXAMPLE_TYPED, NUMBER
+from attention_sieve.dashboard.views.text.on_screen import EXAMPLE_TYPED, NUMBER
 
 TOML: Final = "role as TOML"
 """Key of the role that is being written, of which the form below writes what it can."""

@@ -21,8 +21,8 @@ from attention_sieve.dashboard.controls import is_pair_here
 from attention_sieve.dashboard.progress import in_its_place
 from attention_sieve.dashboard.samples import EXAMPLE
 from attention_sieve.dashboard.views.text import wording
+from attention_sieve.dashboard.views.text.on_screen import EXAMPLE_TYPED, PAIR_TYPED
 from attention_sieve.dashboard.views.text.simple_patterns import SimplePattern, share_on, simple_links
-from attention_sieve.dashboard.views.text.typed import EXAMPLE_TYPED, PAIR_TYPED
 
 SENTENCE: Final = EXAMPLE.segments[0]
 """The example of all stories but one, so that heads can be compared on the same words."""

@@ -8,8 +8,8 @@ import streamlit as st
 from attention_sieve.core.errors import TextError
 from attention_sieve.core.texts.text import write_typed
 from attention_sieve.dashboard import controls, link, state
+from attention_sieve.dashboard.views.text.on_screen import EXAMPLE_TYPED, NUMBER
 from attention_sieve.dashboard.views.text.stories import put_on_screen
-from attention_sieve.dashboard.views.text.typed import EXAMPLE_TYPED, NUMBER
 from attention_sieve.dashboard.views.word_swap import wording
 
 SWAP: Final = "swap"

@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 from steps import arcs, cell, error, settle, slider, type_texts, wait_for
 
 from attention_sieve.dashboard import wording
-from attention_sieve.dashboard.views.text.typed import EXAMPLE_TYPED
+from attention_sieve.dashboard.views.text.on_screen import EXAMPLE_TYPED
 
 CLAUSE = "the dog sat on the red mat and ran to a coffee house. "
 TEXT = CLAUSE * 170

@@ -24,7 +24,7 @@ from attention_sieve.dashboard.views.comparison.changes import TRANSITION, _take
 from attention_sieve.dashboard.views.comparison.numbers import TrainingHistory
 from attention_sieve.dashboard.views.comparison.page import training_of
 from attention_sieve.dashboard.views.comparison.summary import what_changed
-from attention_sieve.dashboard.views.text.typed import EXAMPLE_TYPED
+from attention_sieve.dashboard.views.text.on_screen import EXAMPLE_TYPED
 
 ROLE = "compare role"
 SHORT = "The old cat sat.\nShe drank hot coffee.\nA bird sang softly.\nHe sold red apples."

@@ -13,8 +13,8 @@ from attention_sieve.dashboard.samples import EXAMPLE, PAIR
 from attention_sieve.dashboard.views.evidence import wording as evidence_wording
 from attention_sieve.dashboard.views.inspect import wording as inspect_wording
 from attention_sieve.dashboard.views.text import wording as text_wording
+from attention_sieve.dashboard.views.text.on_screen import SEGMENTS
 from attention_sieve.dashboard.views.text.simple_patterns import strongest_link
-from attention_sieve.dashboard.views.text.typed import SEGMENTS
 
 
 def labels(at):
