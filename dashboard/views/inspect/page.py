@@ -20,8 +20,7 @@ from attention_sieve.core.texts.tokens import unknown_parts
 from attention_sieve.dashboard import controls, state
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
-from attention_sieve.dashboard.components.grid import GridOnText, grid_of_text
-from attention_sieve.dashboard.components.grid.patterns import frame_of, patterns_of
+from attention_sieve.dashboard.components.grid import GridOnText, frame_of, grid_of_text, patterns_of
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.provenance import command, role_options

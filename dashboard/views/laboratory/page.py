@@ -17,8 +17,7 @@ from attention_sieve.core.laboratory.settings import N_HEADS, N_LAYERS
 from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.dashboard import controls, drawer, state
 from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
-from attention_sieve.dashboard.components.grid import WITHOUT_TEXT, GridOnText
-from attention_sieve.dashboard.components.grid.patterns import frame_of, patterns_of
+from attention_sieve.dashboard.components.grid import WITHOUT_TEXT, GridOnText, frame_of, patterns_of
 from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
 from attention_sieve.dashboard.figures.laboratory.formation import formation
 from attention_sieve.dashboard.files.provenance import without_command

@@ -18,8 +18,7 @@ from attention_sieve.dashboard.components.arcs.look import ArcSettings
 from attention_sieve.dashboard.components.arcs.values import ArcStyle
 from attention_sieve.dashboard.components.drawing import drawing
 from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
-from attention_sieve.dashboard.components.grid import GridOnText, role_grid
-from attention_sieve.dashboard.components.grid.patterns import patterns_of
+from attention_sieve.dashboard.components.grid import GridOnText, patterns_of, role_grid
 from attention_sieve.dashboard.components.source import Selection
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 from attention_sieve.dashboard.figures.text.arcs import square_key_svg

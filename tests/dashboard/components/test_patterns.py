@@ -5,7 +5,7 @@ import base64
 import numpy as np
 import pytest
 
-from attention_sieve.dashboard.components.grid.patterns import pack_patterns
+from attention_sieve.dashboard.components.grid import pack_patterns
 
 WEIGHTS = np.random.default_rng(0).dirichlet(np.full(7, 0.3), size=(2, 3, 5)).astype(np.float32)
 """2 layers, 3 heads, 5 queries, 7 keys."""
