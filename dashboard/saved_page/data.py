@@ -19,8 +19,7 @@ from attention_sieve.core.roles.roles import combinations, shown_roles_of_all
 from attention_sieve.core.roles.sieves import telling_head
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard import wording
-from attention_sieve.dashboard.components.grid import grid_data
-from attention_sieve.dashboard.components.terms.sieve_pictures import sieves_in
+from attention_sieve.dashboard.components.grid import grid_data, sieves_in
 from attention_sieve.dashboard.components.venn import venn_data
 from attention_sieve.dashboard.figures.roles.combinations import Overlaps
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid

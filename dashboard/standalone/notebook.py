@@ -18,8 +18,7 @@ from attention_sieve.core.roles.roles import shown_roles
 from attention_sieve.core.roles.sieves import telling_head
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.components import arcs, grid
-from attention_sieve.dashboard.components.grid import GridOnText, grid_of_text
-from attention_sieve.dashboard.components.terms.sieve_pictures import sieves_in
+from attention_sieve.dashboard.components.grid import GridOnText, grid_of_text, sieves_in
 from attention_sieve.dashboard.figures.figure import counted
 from attention_sieve.dashboard.standalone import script, theme_variables
 from attention_sieve.dashboard.standalone.linked_text import text_data

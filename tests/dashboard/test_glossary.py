@@ -7,7 +7,7 @@ import pytest
 from reading import sent
 
 from attention_sieve.core.roles.roles import COARSE_ROLES
-from attention_sieve.dashboard.components.terms.sieve_pictures import MOST_TOKENS, Sieves
+from attention_sieve.dashboard.components.grid import MOST_TOKENS, Sieves
 from attention_sieve.dashboard.glossary import TERMS, Piece, pieces
 
 

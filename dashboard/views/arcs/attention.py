@@ -19,10 +19,9 @@ from attention_sieve.dashboard import state, wording
 from attention_sieve.dashboard.components.arcs import MOST_HEADS, MOST_TOKENS_UNSCROLLED, attention_arcs
 from attention_sieve.dashboard.components.arcs.values import AskedLink, Asking, GridBeside, Overlay
 from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
-from attention_sieve.dashboard.components.grid import frame_of
+from attention_sieve.dashboard.components.grid import Sieves, frame_of, sieves_in
 from attention_sieve.dashboard.components.overview import Overview, attention_overview
 from attention_sieve.dashboard.components.source import Selection
-from attention_sieve.dashboard.components.terms.sieve_pictures import Sieves, sieves_in
 from attention_sieve.dashboard.figures.text.arcs import CROSS, DEFAULT_SHARE, AttentionMaps, Side, arcs_svg, sides
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.downloads import drawing_downloads

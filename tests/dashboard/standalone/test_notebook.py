@@ -21,7 +21,7 @@ from attention_sieve.core.roles.finding import RoleSettings
 from attention_sieve.core.roles.measures import ScoreSettings
 from attention_sieve.core.roles.question import pass_text
 from attention_sieve.core.texts.text import text_of
-from attention_sieve.dashboard.components.terms.sieve_pictures import Sieves
+from attention_sieve.dashboard.components.grid import Sieves
 from attention_sieve.dashboard.standalone.linked_text import text_data
 from attention_sieve.dashboard.standalone.notebook import MOST_WEIGHTS, HeadsWidget
 
