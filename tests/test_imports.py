@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 ROOMS = ("core", "cache", "dashboard")
 SCRIPTS = {"dashboard/app.py", "dashboard/components/venn/make_regions.py"}
@@ -32,46 +34,8 @@ def page_modules():
     ]
 
 
-def test_the_modules_of_every_page_are_there():
-    assert {
-        "attention_sieve.cache.inference",
-        "attention_sieve.dashboard.controls",
-        "attention_sieve.dashboard.views.inspect.page",
-    } <= set(page_modules())
-
-
-def loaded_by(modules, libraries):
-    """Which of the libraries a fresh process has loaded after importing the modules."""
-    imports = "".join(f"import {module}\n" for module in modules)
-    return loaded_after(imports, libraries)
-
-
-def loaded_after(code, libraries):
-    """Which of the libraries a fresh process has loaded after some code."""
-    report = f"{code}\nimport sys\nprint(*({set(libraries)!r} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", report], cwd=ROOT, capture_output=True, text=True, check=True)
-    return done.stdout.split()
-
-
-def test_loading_the_pages_imports_no_slow_library():
-    assert loaded_by(page_modules(), SLOW) == []
-
-
-def test_opening_a_page_loads_scipy_for_similar_heads_alone():
-    opened = [module for module in page_modules() if module.endswith(".page")]
-    similar = "attention_sieve.dashboard.views.similarity.page"
-    assert similar in opened
-    assert loaded_by([module for module in opened if module != similar], {"scipy"}) == []
-
-
-def test_what_the_first_grid_waits_for_loads_no_tables_no_sentences_of_heads_and_no_lessons():
-    lessons = (f"attention_sieve.dashboard.views.lessons.{name}" for name in LESSONS)
-    sentences = {"attention_sieve.core.descriptions", "attention_sieve.dashboard.views.inspect.notes"}
-    assert loaded_by(FIRST, {*SLOW, "pandas", "scipy", "pyarrow", *sentences, *lessons}) == []
-
-
-def test_the_server_listens_before_it_loads_numpy():
-    assert loaded_by(("attention_sieve.dashboard.server",), {*SLOW, "numpy", "attention_sieve.cache.store.store"}) == []
+def pages(*left_out):
+    return [module for module in page_modules() if module.endswith(".page") and module not in left_out]
 
 
 FIRST_VIEWS = """
@@ -101,8 +65,50 @@ assert not app.exception and len(app.get("bidi_component")) == 2, app.exception
 """
 
 
-def test_drawing_the_first_grid_and_its_arcs_loads_no_pandas():
-    assert loaded_after(DRAW, {"pandas", "pyarrow"}) == []
+SIMILAR = "attention_sieve.dashboard.views.similarity.page"
+STAGES = {
+    "server": ("attention_sieve.dashboard.server",),
+    "first grid": FIRST,
+    "first drawing": DRAW,
+    "pages": pages(SIMILAR),
+    "all": page_modules(),
+}
+"""What one process imports or runs after the other, the least first."""
+
+
+@pytest.fixture(scope="module")
+def loaded():
+    """loaded[stage] -> the modules that a process has loaded after it and those before."""
+    code = [
+        stage if isinstance(stage, str) else "\n".join(f"import {module}" for module in stage)
+        for stage in STAGES.values()
+    ]
+    script = "import sys\n" + "".join(f"{each}\nprint(*sys.modules)\n" for each in code)
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    return {stage: set(names.split()) for stage, names in zip(STAGES, done.stdout.splitlines(), strict=True)}
+
+
+def test_the_server_listens_before_it_loads_numpy(loaded):
+    assert loaded["server"] & {*SLOW, "numpy", "attention_sieve.cache.store.store"} == set()
+
+
+def test_what_the_first_grid_waits_for_loads_no_tables_no_sentences_of_heads_and_no_lessons(loaded):
+    lessons = (f"attention_sieve.dashboard.views.lessons.{name}" for name in LESSONS)
+    sentences = {"attention_sieve.core.descriptions", "attention_sieve.dashboard.views.inspect.notes"}
+    assert loaded["first grid"] & {*SLOW, "pandas", "scipy", "pyarrow", *sentences, *lessons} == set()
+
+
+def test_drawing_the_first_grid_and_its_arcs_loads_no_pandas(loaded):
+    assert loaded["first drawing"] & {"pandas", "pyarrow"} == set()
+
+
+def test_opening_a_page_loads_scipy_for_similar_heads_alone(loaded):
+    assert "scipy" not in loaded["pages"]
+    assert {SIMILAR, "scipy"} <= loaded["all"]
+
+
+def test_loading_the_pages_imports_no_slow_library(loaded):
+    assert loaded["all"] & SLOW == set()
 
 
 def test_every_module_has_one_name_which_begins_with_attention_sieve():
