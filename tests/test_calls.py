@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import torch
 import transformers
+from command_help import columns_in_help
 from small_checkpoints import TOKENIZERS, config
 
 import attention_sieve as sieve
@@ -67,7 +68,7 @@ def test_there_is_a_call_for_each_analysis_and_for_scores_and_their_names_are_th
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_call_is_its_command(name, guessing, writing, tmp_path, monkeypatch):
+def test_a_call_is_its_command_whose_help_says_what_each_column_holds(name, guessing, writing, tmp_path, monkeypatch):
     monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path / "store"))
     texts, output = tmp_path / "texts.txt", tmp_path / "table.parquet"
     folder = writing if name in OF_DECODERS else guessing
@@ -80,6 +81,8 @@ def test_a_call_is_its_command(name, guessing, writing, tmp_path, monkeypatch):
     assert main([*command, *options]) == 0
     written, found = pd.read_parquet(output), getattr(sieve, name)(sieve.load(folder, device="cpu"), given, **settings)
     pd.testing.assert_frame_equal(found.table, written, check_dtype=False, rtol=1e-6, atol=1e-6)
+    heading = f"Columns of {SECOND_FILES[name]}" if name in SECOND_FILES else "Columns:"
+    assert columns_in_help(command[0], heading) == list(found.columns) == list(written)
     of_texts = {"texts sha256", "window", "labels"}  # of the file
     facts = {fact: value for fact, value in written.attrs.items() if fact not in of_texts}
     assert {fact: value for fact, value in found.facts.items() if fact not in of_texts} == facts

@@ -15,6 +15,7 @@ from packaging.requirements import Requirement
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.dashboard.configuration import FILE, check_configuration, stated_options
 
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 ONLY_IN_CLONES = ("__pycache__", "pictures")
 """Folders that stay out: what Python has compiled, and the pictures of the READMEs."""
 
@@ -62,8 +63,7 @@ def test_the_wheel_of_the_sdist_holds_all_files_of_the_rooms_and_one_name(wheel)
         str(path.relative_to(ROOT)) for part in ("*.py", "calls/*.py") for path in ROOT.glob(f"attention_sieve/{part}")
     }
     assert names == own | {f"attention_sieve/{name}" for room in ROOMS for name in files_of(ROOT / room)}
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
-    assert tops == {"attention_sieve", f"attention_sieve-{version}.dist-info"}
+    assert tops == {"attention_sieve", f"attention_sieve-{PROJECT['version']}.dist-info"}
 
 
 def test_a_clone_and_the_sdist_build_the_same_wheel(wheel, tmp_path):
@@ -79,15 +79,17 @@ def test_a_clone_and_the_sdist_build_the_same_wheel(wheel, tmp_path):
 
 
 @pytest.mark.parametrize("shown", ["attention-sieve", "python -m attention_sieve"])
-def test_the_installed_package_says_its_version_and_names_the_way_it_was_called(run, place, shown):
+def test_the_installed_package_names_the_way_it_was_called(run, place, shown):
     command = [place[1]] if shown == "attention-sieve" else ["-m", "attention_sieve"]
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
-    assert run(*command, "--version").stdout == f"Attention Sieve {version}\n"
     refused = run(*command, "roles", "scores.parquet", "--output", "roles.csv")
     assert refused.stderr == f"There is no file scores.parquet. Write one with: {shown} score\n"
     assert refused.returncode == 2
     assert run(*command, "roles").stderr.startswith(f"usage: {shown} roles [-h]")
-    assert "argument --port: '99999' is not a port" in run(*command, "--port", "99999").stderr
+
+
+def test_the_installed_package_says_its_version_and_refuses_what_is_no_port(run, place):
+    assert run(place[1], "--version").stdout == f"Attention Sieve {PROJECT['version']}\n"
+    assert "argument --port: '99999' is not a port" in run(place[1], "--port", "99999").stderr
 
 
 def test_importing_the_package_loads_nothing_of_weight(run):
@@ -123,8 +125,7 @@ def test_the_settings_of_the_project_are_those_of_the_dashboard():
 
 
 def test_every_requirement_is_asked_for_by_the_package_with_a_range_that_holds_the_tested_version():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    asked = [*project["dependencies"], *(one for extra in project["optional-dependencies"].values() for one in extra)]
+    asked = [*PROJECT["dependencies"], *(one for extra in PROJECT["optional-dependencies"].values() for one in extra)]
     ranges = {requirement.name: requirement.specifier for requirement in map(Requirement, asked)}
     lines = [
         line

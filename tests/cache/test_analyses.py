@@ -3,10 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from command_help import columns_in_help, own_columns
 from parses import unparsed
 
-from attention_sieve.__main__ import main
 from attention_sieve.cache.answers import Engine, FindingRequest
 from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.store.store import Store
@@ -38,9 +36,10 @@ TEXTS = (
 )
 LONG = Text(("she ate apples " * 30,))
 ALL_CASES = RelationSettings(least_cases=1)
-MARKED = b"""{"words": ["Bo", "ate", ";", "he", "sat"], "clusters": [[[0, 1], [3, 4]]]}
+MENTIONS = read_mentions(
+    b"""{"words": ["Bo", "ate", ";", "he", "sat"], "clusters": [[[0, 1], [3, 4]]]}
 {"words": ["the", "cat", "ran", "where", "it", "sat"], "clusters": [[[1, 2], [4, 5]]]}"""
-MENTIONS = read_mentions(MARKED)
+)
 WITHOUT_LABELS = tuple(map(LabelledText, TEXTS))
 OF_LABELLED = (ABLATION_ANALYSIS, SINGLE_HEAD_ANALYSIS, IMPORTANCE_ANALYSIS)
 """Those whose inputs may have labels; small differences of outputs are rounded more than shares of attention."""
@@ -59,23 +58,6 @@ CASES = {
     IMPORTANCE_ANALYSIS: (WITHOUT_LABELS, ImportanceSettings(normalise=True)),
 }
 """Inputs of each analysis, and settings under which so few have a table."""
-COMMANDS = {
-    ROLE_ANALYSIS: ["roles"],
-    SINK_ANALYSIS: ["sinks", "--tokens", "8"],
-    COPY_ANALYSIS: ["copying", "--resamples", "500"],
-    SURFACE_ANALYSIS: ["surface"],
-    GRADIENT_ANALYSIS: ["surface"],
-    RELATION_ANALYSIS: ["relations", "--least-cases", "1"],
-    COREFERENCE_ANALYSIS: ["coreference"],
-    SIMILARITY_ANALYSIS: ["similarity"],
-    WORD_LINK_ANALYSIS: ["word-links", "--relation", "nsubj"],
-    ABLATION_ANALYSIS: ["ablate", "--replace", "mean"],
-    SINGLE_HEAD_ANALYSIS: ["ablate"],
-    IMPORTANCE_ANALYSIS: ["importance", "--normalise"],
-}
-"""The command of each analysis, with options for the same settings."""
-SECOND_FILES = {GRADIENT_ANALYSIS: "--gradients", SINGLE_HEAD_ANALYSIS: "--keep-one"}
-"""The option of an analysis that is written to a second file of its command."""
 each_analysis = pytest.mark.parametrize("analysis", ANALYSES, ids=lambda analysis: analysis.name)
 
 
@@ -116,6 +98,7 @@ def test_what_is_kept_is_what_core_finds_and_another_session_neither_parses_nor_
     assert analysis.facts(found.finding, settings) == analysis.facts(expected, settings)
     assert (found.positions, found.too_long) == (tuple(range(len(inputs))), ())
     assert first.kept_finding(request) is found
+    assert first.kept_finding(request_of(analysis, of_pass=PassSettings(off=((0, 1),)))) is None
     first.close()
     first.store.close()
     later = Inference(Store(tmp_path / "store"))
@@ -125,14 +108,6 @@ def test_what_is_kept_is_what_core_finds_and_another_session_neither_parses_nor_
     assert later.n_passed == 0
     later.close()
     later.store.close()
-
-
-@each_analysis
-def test_heads_off_and_other_texts_are_other_findings(analysis, request_of, inference):
-    inputs, _ = CASES[analysis]
-    inference.find(request_of(analysis, inputs[1:]))
-    assert inference.kept_finding(request_of(analysis, inputs[1:], of_pass=PassSettings(off=((0, 1),)))) is None
-    assert inference.kept_finding(request_of(analysis)) is None
 
 
 def test_texts_that_are_too_long_are_left_out_and_counted(request_of, inference):
@@ -162,6 +137,8 @@ def test_other_settings_of_the_judgement_pass_no_text_again(request_of, inferenc
     assert inference.n_passed == n_passed == 3
     widths = [found.finding.accuracies[0].high - found.finding.accuracies[0].low for found in (usual, strict)]
     assert np.nanmean(widths[0]) < np.nanmean(widths[1])
+    assert inference.kept_finding(request_of(RELATION_ANALYSIS, TEXTS[1:])).positions == (0, 1)
+    assert inference.kept_finding(request_of(RELATION_ANALYSIS, (*TEXTS, LONG))) is None
 
 
 def test_an_attention_without_trees_is_refused(request_of, inference, folders):
@@ -180,32 +157,3 @@ def test_texts_without_an_item_are_not_asked_and_the_others_keep_their_places(re
     for work in (inference.find, inference.kept_finding):
         with pytest.raises(AnalysisError, match="In no text with this pattern can the first word attend"):
             assert work(nowhere).finding.links
-
-
-@each_analysis
-def test_the_command_writes_what_core_finds_and_says_what_each_column_holds(analysis, checkpoint_for, tmp_path):
-    content = (
-        MARKED
-        if analysis is COREFERENCE_ANALYSIS
-        else b"The cat sat where the cat sat.\nA dog ran ||| She eats red apples."
-    )
-    inputs = MENTIONS if analysis is COREFERENCE_ANALYSIS else read_typed(content.decode())
-    inputs = tuple(map(LabelledText, inputs)) if analysis in OF_LABELLED else inputs
-    (tmp_path / "texts.txt").write_bytes(content)
-    settings, (command, *options) = CASES[analysis][1], COMMANDS[analysis]
-    expected = find(
-        analysis, load_checkpoint(find_checkpoint(checkpoint_for(analysis)), device="cpu"), inputs, settings
-    )
-    facts, heading = analysis.facts(expected, settings), "Columns:"
-    for suffix, read in ((".csv", pd.read_csv), (".parquet", pd.read_parquet)):
-        output = tmp_path / f"table{suffix}"
-        files = ["--texts", str(tmp_path / "texts.txt"), "--output", str(output)]
-        if second := SECOND_FILES.get(analysis):
-            output, heading = tmp_path / f"second{suffix}", f"Columns of {second}"
-            options = [second, str(output)]
-        assert main([command, "--checkpoint", checkpoint_for(analysis), "--device", "cpu", *files, *options]) == 0
-        table = read(output)
-        assert own_columns(table) == columns_in_help(command, heading) == list(analysis.columns)
-        assert (set(table.columns) if suffix == ".csv" else table.attrs.keys()) >= facts.keys()
-    assert table.attrs.items() >= facts.items()
-    pd.testing.assert_frame_equal(table, analysis.table(expected), check_dtype=False, rtol=rounding(analysis))

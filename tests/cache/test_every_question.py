@@ -16,7 +16,6 @@ from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.coreference.analysis import choice_question
 from attention_sieve.core.coreference.files import read_mentions
-from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.nearest import each_off
 from attention_sieve.core.importance.per_text import LabelledText
 from attention_sieve.core.importance.question import (
@@ -84,18 +83,11 @@ MEANS = MeanOutputs(np.ones((2, 3, 4)))
 CASES = {
     "scores": Case(SCORES, TEXTS),
     "permuted keys": Case(scores_question(ROLES, seed=0), TEXTS, 1e-4),
-    "permuted keys, another seed": Case(scores_question(ROLES, seed=1), TEXTS, 1e-4),
     "matched pairs": Case(MATCHED_PAIRS, TEXTS),
-    "matched tokens of a written role": Case(matched_question(WRITTEN), TEXTS),
     "surface": Case(surface_question(RowSettings()), TEXTS),
-    "surface as in code": Case(surface_question(RowSettings(as_in_code=True)), TEXTS),
-    "surface, other signs": Case(surface_question(RowSettings(punctuation=("?",))), TEXTS),
     "gradients": Case(gradient_question((".", ",")), TEXTS, 1e-4),
-    "gradients, other signs": Case(gradient_question(("?",)), TEXTS, 1e-4),
     "predictions": Case(prediction_question("mean"), parsed()),
-    "predictions, first piece": Case(prediction_question("first"), parsed()),
     "coreference": Case(choice_question("mean"), MENTIONS),
-    "coreference, first piece": Case(choice_question("first"), MENTIONS),
     "word links": Case(WORD_LINKS, linked()),
     "heads out, change of the output": Case(ablation_question("output"), TEXTS, 1e-3),
     "heads out, mean in their place": Case(ablation_question("output", means=MEANS), TEXTS, 1e-3),
@@ -106,12 +98,22 @@ CASES = {
     "slopes of the loss": Case(slopes_question("lm"), tuple(map(LabelledText, TEXTS)), 1e-3),
     "relevance": Case(relevance_question("lm"), TEXTS, 1e-3),
     "distances": Case(distance_question(DistanceSettings()), TEXTS),
-    "distances, smoothed": Case(distance_question(DistanceSettings(smoothed=True)), TEXTS),
-    "distances, sampled": Case(distance_question(DistanceSettings(rows=3)), TEXTS),
 }
+OTHER_SETTINGS = (
+    Case(scores_question(ROLES, seed=1), TEXTS, 1e-4),
+    Case(matched_question(WRITTEN), TEXTS),
+    Case(surface_question(RowSettings(as_in_code=True)), TEXTS),
+    Case(surface_question(RowSettings(punctuation=("?",))), TEXTS),
+    Case(gradient_question(("?",)), TEXTS, 1e-4),
+    Case(prediction_question("first"), parsed()),
+    Case(choice_question("first"), MENTIONS),
+    Case(distance_question(DistanceSettings(smoothed=True)), TEXTS),
+    Case(distance_question(DistanceSettings(rows=3)), TEXTS),
+)
+"""Questions of these that differ in a setting: other answers to keep, found in the same way."""
 
 
-@pytest.fixture(params=CASES)
+@pytest.fixture(scope="module", params=CASES)
 def case(request):
     return CASES[request.param]
 
@@ -133,6 +135,11 @@ def computed(checkpoint, case, settings=SELF):
     return [results[index] for index in range(len(case.items))]
 
 
+@pytest.fixture(scope="module")
+def expected(checkpoint, case):
+    return computed(checkpoint, case)
+
+
 def check(result, expected, **tolerance):
     """Alike in every field."""
     if not is_dataclass(expected):
@@ -149,7 +156,7 @@ def check(result, expected, **tolerance):
             assert value == wanted
 
 
-def test_other_passes_at_every_pause_change_no_bit(checkpoint, case):
+def test_other_passes_at_every_pause_change_no_bit(checkpoint, case, expected):
     """In a thread of their own, as the worker runs them; with a head off, and gradients recorded."""
     other = Case(slopes_question("lm"), (LabelledText(Text(("the dog saw her",))),))
     off, between = PassSettings(off=((0, 1),)), []
@@ -159,7 +166,6 @@ def test_other_passes_at_every_pause_change_no_bit(checkpoint, case):
         thread.start()
         thread.join()
 
-    expected = computed(checkpoint, case)
     with pausing(at_pause):
         interrupted = computed(checkpoint, case)
     for result, uninterrupted in zip(interrupted, expected, strict=True):
@@ -170,40 +176,29 @@ def test_other_passes_at_every_pause_change_no_bit(checkpoint, case):
         check(result, alone, rtol=0)
 
 
-def test_what_is_kept_is_what_is_computed_and_another_session_finds_it_without_a_pass(
-    tmp_path, checkpoint, engine, case
-):
+def test_what_is_kept_is_what_is_computed_and_another_session_finds_it_without_a_pass(tmp_path, engine, case, expected):
     first = Inference(Store(tmp_path / "store"))
     assert first.kept(engine, case.question, case.items) is None
     answers = first.ask(engine, case.question, case.items)
-    for result, expected in zip(answers.results, computed(checkpoint, case), strict=True):
-        check(result, expected, rtol=case.rounding, atol=1e-5)
-        packed = case.question.pack(expected)  # which loses nothing but double precision
+    for result, alone in zip(answers.results, expected, strict=True):
+        check(result, alone, rtol=case.rounding, atol=1e-5)
+        packed = case.question.pack(alone)  # which loses nothing but double precision
         assert not {"n_tokens", "n_cut"} & set(packed)
         assert not any(array.dtype == np.float64 for array in packed.values())
-        check(case.question.unpack(packed), expected, rtol=1e-6)
+        check(case.question.unpack(packed), alone, rtol=1e-6)
     assert answers.positions == tuple(range(len(case.items)))
+    assert first.kept(engine, case.question, case.items, PassSettings(off=((0, 1),))) is None
+    others = [other for other in (*CASES.values(), *OTHER_SETTINGS) if other is not case]
+    assert all(first.kept(engine, other.question, other.items) is None for other in others)
     first.close()
     first.store.close()
     later = Inference(Store(tmp_path / "store"))
     stored = later.kept(engine, case.question, case.items[::-1])
-    for result, expected in zip(stored.results, answers.results[::-1], strict=True):
-        check(result, expected, rtol=0)
+    for result, answered in zip(stored.results, answers.results[::-1], strict=True):
+        check(result, answered, rtol=0)
     assert later.n_passed == 0
     later.close()
     later.store.close()
-
-
-def test_heads_off_and_every_other_question_are_other_answers(inference, engine, case):
-    inference.ask(engine, case.question, case.items)
-    assert inference.kept(engine, case.question, case.items, PassSettings(off=((0, 1),))) is None
-    others = [other for other in CASES.values() if other is not case]
-    assert all(inference.kept(engine, other.question, other.items) is None for other in others)
-
-
-def test_a_checkpoint_that_guesses_no_tokens_has_no_gradients(inference, folders):
-    with pytest.raises(AnalysisError, match="has no masked-language-model head"):
-        inference.ask(Engine(find_checkpoint(str(folders("bert")))), gradient_question((".", ",")), TEXTS)
 
 
 def test_what_entities_are_called_needs_no_new_pass_and_who_refers_to_whom_does(engine, inference):
@@ -264,15 +259,6 @@ def test_a_cut_is_told_from_a_word_that_attends_to_nothing(engine, inference):
     assert not long.has_tokens[-1]
     assert alone.has_tokens.tolist() == [True]
     assert (alone.predicted == -1).all()
-
-
-def test_words_come_back_as_they_were_given():
-    (item,), (tree,) = parsed(TEXTS[:1]), dependencies(TEXTS[:1])
-    np.testing.assert_array_equal(item.tree.words.segments, tree.words.segments)
-    np.testing.assert_array_equal(item.tree.words.spans, tree.words.spans)
-    np.testing.assert_array_equal(item.tree.heads, tree.heads)
-    assert item.tree.relations == tree.relations
-    assert hash(item) == hash(*parsed(TEXTS[:1]))
 
 
 def test_distances_take_few_bytes_of_the_store(checkpoint):
