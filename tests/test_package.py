@@ -78,18 +78,15 @@ def test_a_clone_and_the_sdist_build_the_same_wheel(wheel, tmp_path):
         assert all(ours.read(name) == theirs.read(name) for name in ours.namelist() if not name.endswith("RECORD"))
 
 
-@pytest.mark.parametrize("shown", ["attention-sieve", "python -m attention_sieve"])
-def test_the_installed_package_names_the_way_it_was_called(run, place, shown):
-    command = [place[1]] if shown == "attention-sieve" else ["-m", "attention_sieve"]
-    refused = run(*command, "roles", "scores.parquet", "--output", "roles.csv")
-    assert refused.stderr == f"There is no file scores.parquet. Write one with: {shown} score\n"
-    assert refused.returncode == 2
-    assert run(*command, "roles").stderr.startswith(f"usage: {shown} roles [-h]")
-
-
-def test_the_installed_package_says_its_version_and_refuses_what_is_no_port(run, place):
+def test_the_installed_package_says_its_version_and_names_the_way_it_was_called(run, place):
     assert run(place[1], "--version").stdout == f"Attention Sieve {PROJECT['version']}\n"
-    assert "argument --port: '99999' is not a port" in run(place[1], "--port", "99999").stderr
+    for command, shown in (([place[1]], "attention-sieve"), (["-m", "attention_sieve"], "python -m attention_sieve")):
+        refused = run(*command, "--port", "99999").stderr
+        assert refused.startswith(f"usage: {shown} [-h]")
+        assert "argument --port: '99999' is not a port" in refused
+    refused = run(place[1], "roles", "scores.parquet", "--output", "roles.csv")
+    assert refused.stderr == "There is no file scores.parquet. Write one with: attention-sieve score\n"
+    assert refused.returncode == 2
 
 
 def test_importing_the_package_loads_nothing_of_weight(run):
