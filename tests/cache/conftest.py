@@ -1,7 +1,9 @@
 import pytest
 
+from attention_sieve.cache.answers import Engine
 from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.store.store import Store
+from attention_sieve.core.checkpoints.find import find_checkpoint
 
 
 @pytest.fixture
@@ -11,3 +13,9 @@ def inference(tmp_path):
     yield made
     made.close()
     made.store.close()
+
+
+@pytest.fixture(scope="session")
+def engine(folders):
+    """A small BERT on the CPU."""
+    return Engine(find_checkpoint(str(folders("bert"))), "cpu")

@@ -93,11 +93,12 @@ def test_one_pass_gives_attention_and_measures_and_the_store_keeps_both(inferenc
     assert inference.n_passed == 1
 
 
-def test_a_click_on_the_text_on_screen_does_not_ask_the_store(inference, engine):
-    seen = inference.look(engine, TEXTS[0])
+def test_a_click_on_the_text_on_screen_with_all_heads_on_or_some_off_does_not_ask_the_store(inference, engine):
+    asked = [PassSettings(), PassSettings(off=((0, 1),))]
+    seen = [inference.look(engine, TEXTS[0], settings) for settings in asked]
     inference.store.clear()
-    assert inference.look(engine, TEXTS[0]) == seen
-    assert inference.n_passed == 1
+    assert [inference.look(engine, TEXTS[0], settings) for settings in asked] == seen
+    assert inference.n_passed == 2
 
 
 def test_a_long_text_is_looked_at_through_a_window_and_as_a_whole(inference, tmp_path):
@@ -138,14 +139,6 @@ def test_elsewhere_in_a_text_that_is_kept_whole_is_the_same_look(inference, engi
         kept, _ = again.look(engine, TEXTS[0], start=start)
         assert kept.window.queries == (0, len(kept.text.queries.ids))
     assert (inference.n_passed, again.n_passed, again.store.size()[0]) == (2, 0, rows)
-
-
-def test_looks_with_all_heads_on_and_with_some_off_stay_in_memory(engine, tmp_path):
-    inference, text = Inference(Store(tmp_path / "store")), Text(("the cat sat",))
-    asked = [PassSettings(), PassSettings(off=((0, 1),))]
-    seen = [inference.look(engine, text, settings)[0] for settings in asked]
-    assert [inference.look(engine, text, settings)[0] for settings in asked] == seen
-    inference.close()
 
 
 def test_each_attention_of_an_encoder_decoder_and_each_head_switched_off_is_an_answer_of_its_own(inference, tmp_path):
@@ -214,23 +207,19 @@ def test_a_bad_text_is_named_by_its_place_among_those_given(inference, engine):
         inference.ask(engine, SCORES, (TEXTS[0], TEXTS[1], TEXTS[1], Text(("\u200b",))))
 
 
-def test_progress_counts_kept_texts_too(inference, engine):
-    inference.ask(engine, SCORES, TEXTS[:2])
-    inference.run(engine, lambda checkpoint: None)  # comes after the worker has written what it gave
-    seen = []
-    inference.ask(engine, SCORES, TEXTS, report=lambda status: seen.append((status.done, status.total)))
-    assert seen[0] == (2, len(TEXTS))
-    assert seen[-1] == (len(TEXTS), len(TEXTS))
+def load_behind(inference, engine):
+    """Until it is loaded, or has failed."""
+    inference.load_behind(engine)
+    for thread in threading.enumerate():
+        if thread.name == "load checkpoint":
+            thread.join(60)
 
 
 def test_a_checkpoint_that_was_let_go_is_loaded_behind_again(tmp_path, engine):
     inference = Inference(Store(tmp_path), Models(1))
     other = Engine(engine.files, dtype="float64")
     for chosen in (engine, other, engine):
-        inference.load_behind(chosen)
-        for thread in threading.enumerate():
-            if thread.name == "load checkpoint":
-                thread.join(60)
+        load_behind(inference, chosen)
         assert inference.is_loaded(chosen)
     assert not inference.is_loaded(other)
     inference.store.close()
@@ -246,15 +235,7 @@ def test_a_text_that_was_left_out_does_not_push_out_one_that_was_cut(inference, 
     assert again.kept(engine, SCORES, (LONG,), too_long="truncate").positions == (0,)
 
 
-def test_a_checkpoint_that_fails_to_load_behind_says_why_when_it_is_needed(inference, tmp_path):
-    files = find_checkpoint(BUNDLED)
-    broken = Engine(files, device="tpu")
-    inference.load_behind(broken)
-    with pytest.raises(CheckpointError, match="Device 'tpu' is not available here"):
-        inference.checkpoint(broken)
-
-
-def test_a_checkpoint_that_failed_is_not_loaded_behind_again_and_again(inference, engine):
+def test_a_checkpoint_that_failed_is_not_loaded_behind_again_and_says_why_when_it_is_needed(inference, engine):
     loads = []
 
     def fails(*args, **kwargs):
@@ -263,11 +244,10 @@ def test_a_checkpoint_that_failed_is_not_loaded_behind_again_and_again(inference
 
     inference = anew(inference, models=Models(load=fails))
     for _ in range(3):
-        inference.load_behind(engine)
-        for thread in threading.enumerate():
-            if thread.name == "load checkpoint":
-                thread.join(60)
+        load_behind(inference, engine)
     assert len(loads) == 1
+    with pytest.raises(CheckpointError, match="Broken"):
+        inference.checkpoint(engine)
 
 
 def test_stored_results_are_served_without_importing_torch(inference, engine):

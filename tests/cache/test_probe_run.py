@@ -2,11 +2,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from small_checkpoints import save
 
-from attention_sieve.cache.answers import Engine
 from attention_sieve.core.attention.settings import PassSettings
-from attention_sieve.core.checkpoints.find import find_checkpoint, randomly_initialised
+from attention_sieve.core.checkpoints.find import randomly_initialised
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.texts.relations import dependencies
 from attention_sieve.core.texts.text import Text
@@ -41,12 +39,6 @@ def question(**changed):
         too_long="skip",
     )
     return replace(asked, **changed)
-
-
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory):
-    folder = save("bert", tmp_path_factory.mktemp("bert") / "bert")
-    return Engine(find_checkpoint(str(folder)), "cpu", "float32")
 
 
 def on_checkpoint(inference, engine, asked):

@@ -8,9 +8,7 @@ from itertools import count
 import numpy as np
 import pytest
 
-from attention_sieve.cache.answers import Engine
 from attention_sieve.core.answering import Question
-from attention_sieve.core.checkpoints.find import find_checkpoint
 from attention_sieve.core.errors import AnalysisError, EveryTextTooLong
 from attention_sieve.core.passes.batches import MapCollector, collect
 from attention_sieve.core.texts.text import Text, text_fields
@@ -47,11 +45,6 @@ def first_key(computed, *, name="first key"):
         pack=lambda mean: {"mean": mean},
         unpack=lambda arrays: arrays["mean"],
     )
-
-
-@pytest.fixture
-def engine(folders):
-    return Engine(find_checkpoint(str(folders("bert"))))
 
 
 def items(*texts):

@@ -32,11 +32,6 @@ CORPUS = tuple(Text((f"The cat chased {noun} on the mat.",)) for noun in ("dog",
 TYPED = Text(("She drinks hot coffee.",))
 
 
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory):
-    return Engine(find_checkpoint(str(save("bert", tmp_path_factory.mktemp("one") / "bert"))), "cpu")
-
-
 @pytest.fixture
 def threads():
     with ThreadPoolExecutor(8) as made:

@@ -61,15 +61,6 @@ def test_what_is_in_use_is_never_let_go_until_it_is_idle(engines):
     assert [held.is_loaded(engine) for engine in engines[:2]] == [False, True]
 
 
-def test_one_that_passes_the_budget_alone_is_held_and_the_others_go(engines):
-    held = Models(1)
-    for engine in engines:
-        use(held, engine)
-        held.trim()
-        assert held.is_loaded(engine)
-    assert [held.is_loaded(engine) for engine in engines] == [False, False, True]
-
-
 def test_room_is_made_before_a_checkpoint_is_loaded(engines):
     gone, alive = [], []
 
@@ -145,24 +136,19 @@ def test_an_error_while_loading_gives_a_sentence_if_the_memory_ran_out(engines, 
         use(Models(load=fails), engines[0])
 
 
-def test_the_budget_is_read_from_the_environment(engines, monkeypatch):
-    monkeypatch.setenv("ATTENTION_SIEVE_MODELS_MB", "0")
-    held = Models()
-    use(held, engines[0])
-    use(held, engines[1])
-    held.trim()
-    assert not held.is_loaded(engines[0])
-
-
-def test_without_a_budget_half_of_the_memory_is_taken(engines, monkeypatch):
-    monkeypatch.delenv("ATTENTION_SIEVE_MODELS_MB", raising=False)
+@pytest.mark.parametrize(("megabytes", "at_last"), [("0", [False, False, True]), ("", [False, True, True])])
+def test_the_budget_is_that_of_the_environment_or_half_of_the_memory_and_one_that_passes_it_alone_is_held(
+    engines, monkeypatch, megabytes, at_last
+):
+    monkeypatch.setenv("ATTENTION_SIEVE_MODELS_MB", megabytes)
     size = n_bytes(engines[0])
     monkeypatch.setattr(models, "machine_bytes", lambda: 5 * size)
     held = Models()
     for engine in engines:
         use(held, engine)
-    held.trim()
-    assert [held.is_loaded(engine) for engine in engines] == [False, True, True]
+        held.trim()
+        assert held.is_loaded(engine)
+    assert [held.is_loaded(engine) for engine in engines] == at_last
 
 
 def test_a_container_has_the_memory_it_was_given(tmp_path, monkeypatch):
