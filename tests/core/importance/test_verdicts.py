@@ -21,7 +21,7 @@ from attention_sieve.core.importance.verdicts import (
 )
 
 CHANCE = np.random.default_rng(5)
-N_HEADS = 2_000
+N_HEADS = 1_000
 FEW = 999
 LAWS = {
     "normal": lambda shape: CHANCE.normal(size=shape),

@@ -102,7 +102,7 @@ def test_slopes_are_finite_differences_of_the_loss_by_each_gate(name, metric, ki
         return float(readout.losses(output, [None])[0])
 
     step, noise = 1e-3, 2e-4 if name == "t5" else 1e-5  # T5 normalises in single precision
-    for head in np.ndindex(attention.n_layers, attention.n_heads):
+    for head in ((0, 0), (0, 1), (attention.n_layers - 1, attention.n_heads - 1)):
         moved = torch.zeros((attention.n_layers, attention.n_heads), dtype=torch.float64)
         moved[head] = step
         near, far = (loss(1 + moved * k) - loss(1 - moved * k) for k in (1, 2))

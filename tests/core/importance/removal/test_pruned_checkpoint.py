@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from attention_sieve.__main__ import main
+from attention_sieve.core.answering import find
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.checkpoints.removed_heads import REMOVED_HEADS
@@ -20,21 +21,23 @@ from attention_sieve.core.importance.metrics import TextOutcomes, label_score
 from attention_sieve.core.importance.removal.remove import remove
 from attention_sieve.core.importance.verdicts import LEAST_UNITS
 from attention_sieve.core.passes.texts import prepare
-from attention_sieve.core.similarity.analysis import distance_question
-from attention_sieve.core.similarity.distances import (
-    USUAL_DISTANCES,
-    closest_pair,
-    head_distances,
-    layer_distances,
-    nearest_heads,
-    present_heads,
-)
+from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
+from attention_sieve.core.relations.settings import RelationSettings
+from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
+from attention_sieve.core.similarity.analysis import SIMILARITY_ANALYSIS
+from attention_sieve.core.similarity.distances import closest_pair, layer_distances, nearest_heads, present_heads
 from attention_sieve.core.similarity.layout import head_plane, head_tree
+from attention_sieve.core.surface.analysis import SURFACE_ANALYSIS
 from attention_sieve.core.texts.text import Text
 
 GONE = ((0, 1), (1, 2))
 SENTENCES = ("The black cat chased two birds.", "She eats red apples.", "A dog ran quickly.", "The dog sat on the mat.")
 CATS = Text(("The black cat quickly chased the two birds.",)), Text(("She eats red apples on the mat.",))
+
+
+@pytest.fixture(scope="module")
+def opened(pruned):
+    return load_checkpoint(find_checkpoint(str(pruned)), device="cpu", dtype="float64")
 
 
 @pytest.fixture(scope="module")
@@ -45,40 +48,30 @@ def pruned(folders, tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
-def texts(tmp_path_factory):
-    path = tmp_path_factory.mktemp("texts") / "texts.txt"
-    path.write_text("\n".join(SENTENCES) + "\n")
-    return path
-
-
 ENOUGH = "\n".join(SENTENCES * (LEAST_UNITS // len(SENTENCES)))
 """As many texts as a test of changes needs."""
 
 
 @pytest.mark.parametrize(
-    ("command", "columns"),
+    ("analysis", "settings", "columns"),
     [
-        (("score",), ("score",)),
-        (("surface",), ("mean",)),
-        (("relations", "--least-cases", "1"), ("accuracy", "low", "high")),
-        (("similarity",), ("divergence", "relative_a_b")),
+        (ROLE_ANALYSIS, None, ("mean",)),
+        (SURFACE_ANALYSIS, None, ("mean",)),
+        (RELATION_ANALYSIS, RelationSettings(least_cases=1), ("accuracy", "low", "high")),
+        (SIMILARITY_ANALYSIS, None, ("divergence", "relative_a_b")),
     ],
-    ids=lambda value: value[0],
+    ids=["roles", "surface", "relations", "similarity"],
 )
 def test_tables_give_the_heads_left_what_gates_give_and_nothing_to_those_removed(
-    command, columns, pruned, folders, texts, tmp_path
+    analysis, settings, columns, opened, loaded
 ):
-    off = ",".join(f"{layer}-{head}" for layer, head in GONE)
-    tables = []
-    for name, checkpoint, more in (("a", folders("bert"), ("--off", off)), ("b", pruned, ())):
-        output = tmp_path / f"{name}.parquet"
-        common = ("--texts", str(texts), "--dtype", "float64", "--output", str(output))
-        assert main([*command, "--checkpoint", str(checkpoint), *common, *more]) == 0
-        tables.append(pd.read_parquet(output))
-    gated, found = tables
+    texts = [Text((sentence,)) for sentence in SENTENCES]
+    gated, found = (
+        analysis.table(find(analysis, checkpoint, texts, settings, of_pass))
+        for checkpoint, of_pass in ((loaded("bert", "float64"), PassSettings(off=GONE)), (opened, None))
+    )
     if "head" in found:  # rows of whole layers have none, and are means over the heads left only
-        gated, found = (table[table["head"].notna()] for table in tables)
+        gated, found = (table[table["head"].notna()] for table in (gated, found))
     heads = [("layer", "head")] if "head" in found else [("layer_a", "head_a"), ("layer_b", "head_b")]
     is_gone = np.any([[head in GONE for head in zip(found[a], found[b])] for a, b in heads], axis=0)
     assert is_gone.any()
@@ -129,12 +122,8 @@ def test_importance_and_ablation_give_the_heads_left_what_gates_give_and_nothing
     assert np.isfinite(agreement.loc[agreement["layer"].isna(), ["spearman", "low", "high"]]).all(axis=None)
 
 
-def test_distances_are_laid_out_among_the_heads_left(pruned):
-    checkpoint = load_checkpoint(find_checkpoint(str(pruned)), device="cpu")
-    settings = PassSettings()
-    prepared = [prepare(checkpoint, text, settings) for text in CATS]
-    work = distance_question(USUAL_DISTANCES).compute(checkpoint, CATS, prepared, settings)
-    found = head_distances([result for batch in work for _, result in batch]).mean
+def test_distances_are_laid_out_among_the_heads_left(opened):
+    found = find(SIMILARITY_ANALYSIS, opened, CATS).mean
     present = present_heads(found)
     assert {tuple(head) for head in np.argwhere(~present).tolist()} == set(GONE)
     assert np.isfinite(head_plane(found).places[present]).all()
@@ -146,8 +135,8 @@ def test_distances_are_laid_out_among_the_heads_left(pruned):
     assert layer_distances(found)[0, 0] == pytest.approx(found[0, 0, 0, 2])
 
 
-def test_a_pruned_checkpoint_is_compared_with_its_original_in_step(pruned, loaded):
-    both = (loaded("bert"), load_checkpoint(find_checkpoint(str(pruned)), device="cpu"))
+def test_a_pruned_checkpoint_is_compared_with_its_original_in_step(opened, loaded):
+    both = (loaded("bert", "float64"), opened)
     settings = (PassSettings(), PassSettings())
     prepared = tuple([prepare(one, text, settings[0]) for text in CATS] for one in both)
     divergences = compare_batch(*both, *prepared, *settings).divergence
