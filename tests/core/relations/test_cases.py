@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from made_attention import along_no_tree
 from passing import SELF
@@ -197,8 +197,7 @@ def test_without_cases_in_a_half_there_is_no_accuracy_on_the_other_half():
 
 
 @pytest.mark.parametrize("reading", ["column", "row"])
-@given(seed=st.integers(0, 2**32 - 1), missing=st.sampled_from([0.0, 0.3]), n_texts=st.integers(1, 12))
-@settings(deadline=None, max_examples=30)
+@given(seed=st.integers(0, 2**32 - 1), missing=st.sampled_from([0.0, 0.3]), n_texts=st.integers(1, 8))
 def test_accuracies_equal_a_loop_over_all_words(reading, seed, missing, n_texts):
     texts = random_texts(n_texts, seed, missing=missing)
     found = relation_accuracies(texts, RelationSettings(reading=reading))
@@ -240,12 +239,8 @@ def test_a_head_that_attends_to_no_other_word_is_wrong_and_its_cases_stay():
     np.testing.assert_array_equal(det.accuracy[1], 1)
 
 
-# Intervals and tests, by SciPy
-
-
-@pytest.mark.parametrize("alpha", [0.05, 0.2])
-def test_p_values_are_mcnemars_times_the_heads_searched_and_intervals_are_wilsons(alpha):
-    texts = random_texts(60, seed=2)
+def test_p_values_are_mcnemars_times_the_heads_searched_and_intervals_are_wilsons():
+    texts, alpha = random_texts(40, seed=2), 0.2
     for text in texts:  # one head knows much of the tree
         knows = np.random.default_rng(3).random(len(text.dependencies.heads)) < 0.6
         text.predicted[1, 0, 2, knows] = np.maximum(text.dependencies.heads, 0)[knows]
@@ -318,9 +313,6 @@ def test_heads_that_guess_by_chance_are_seldom_significant():
     assert n_false <= 1
 
 
-# A planted head
-
-
 PLANTED = (0, 1, 2)
 
 
@@ -368,22 +360,6 @@ def test_the_rule_asks_for_ten_points_or_for_a_tenth_more():
     assert beats_baseline(found)[0, 0].tolist() == [True, False, False]
     assert beats_baseline(found, margin="relative")[0, 0].tolist() == [True, True, False]
     assert beats_baseline(found, by=0.05)[0, 0].tolist() == [True, True, False]
-
-
-def test_the_row_of_a_head_finds_one_of_its_dependents_at_most():
-    """Two adjectives of one noun: whichever the noun attends to most, the other is missed."""
-    nouns = tree([2, 2, ROOT], ["amod", "amod", "root"])
-    predicted = np.tile(np.array([2, 2, 1]), (*SHAPE, 1))
-    column, row = (
-        relation_accuracies([predicting(nouns, predicted)], RelationSettings(reading=how))[1]
-        for how in ("column", "row")
-    )
-    np.testing.assert_array_equal(column.accuracy, 1)
-    np.testing.assert_array_equal(row.accuracy[0], 1)
-    np.testing.assert_array_equal(row.accuracy[1], 0.5)
-
-
-# At the clitic
 
 
 DOGS = tree([3, 0, 3, ROOT], ["poss", "possessive", "amod", "root"])
@@ -438,7 +414,6 @@ def without_predictions(trees):
 @pytest.mark.parametrize(
     ("folder", "file", "key"),
     [
-        ("ud_ewt", "ewt_dev.clark_sd.jsonl.gz", "dev_sd"),
         ("ud_ewt", "en_ewt-ud-dev.conllu.gz", "dev_ud"),
         ("pud", "pud_en.clark_sd.jsonl.gz", "pud_sd"),
     ],
@@ -463,9 +438,8 @@ def test_accuracies_have_the_baselines_of_the_treebank_and_as_in_code_all_counts
     _, trees = trees_of(shared / "data" / "ud_ewt" / "ewt_dev.clark_sd.jsonl.gz")
     expected = json.loads((shared / "data" / "ud_ewt" / "offset_baselines.json").read_text())["dev_sd"]
     texts = without_predictions(trees)
-    usual, theirs, at_clitic = (
-        relation_accuracies(texts, how)
-        for how in (RelationSettings(), replace(AS_IN_CODE, at_clitic=False), AS_IN_CODE)
+    usual, theirs = (
+        relation_accuracies(texts, how) for how in (RelationSettings(), replace(AS_IN_CODE, at_clitic=False))
     )
     assert usual[0].n_cases == expected["all_no_punct_root"]["n"] == 20_085
     assert {one.relation for one in usual[1:]} == {*expected} - {"all", "all_no_punct_root", "punct", "root"}
@@ -478,8 +452,6 @@ def test_accuracies_have_the_baselines_of_the_treebank_and_as_in_code_all_counts
         {offset: share for offset, share in row["acc_by_offset"].items() if offset in ("-3", "-2", "-1", "1", "2")},
         abs=0.00501,
     )
-    # A clitic's possessor is found one word farther, so fewer stand right before their head.
-    assert 0 < abs(at_clitic[0].baseline.shares[1] - of_all.baseline.shares[1]) < 0.02
 
 
 @pytest.mark.parametrize("path", ["ud_ewt/ewt_dev.clark_sd.jsonl.gz", "pud/pud_en.clark_sd.jsonl.gz"])
@@ -503,7 +475,7 @@ def test_the_clitic_of_the_tree_is_the_one_that_its_form_tells(path, shared):
 
 def test_random_weights_find_no_relation_and_trained_ones_do(shared, bundled):
     """Searching all heads in both directions finds nothing by luck that holds on the other half of the texts."""
-    texts, trees = (of[:90] for of in trees_of(shared / "data" / "pud" / "pud_en.clark_sd.jsonl.gz"))
+    texts, trees = (of[:50] for of in trees_of(shared / "data" / "pud" / "pud_en.clark_sd.jsonl.gz"))
     random = load_checkpoint(randomly_initialised(bundled.files), device="cpu")
     trained, control = (accuracies_of(checkpoint, texts, trees) for checkpoint in (bundled, random))
     assert len(control) == len(trained) > 10
@@ -517,7 +489,7 @@ def accuracies_of(checkpoint, texts, trees):
     work = predictions(checkpoint, prepared, trees, SELF)
     found = dict(one for batch in work for one in batch)
     accuracies = relation_accuracies([TextPredictions.of(one, found[at]) for at, one in enumerate(trees)])
-    return [one for one in accuracies if one.n_cases >= 45]
+    return [one for one in accuracies if one.n_cases >= 25]
 
 
 def test_the_nearest_and_a_random_one_of_the_right_words_by_hand():

@@ -71,22 +71,17 @@ def assert_same(table, accuracies):
 
 def test_as_in_the_authors_code_is_four_settings_at_once(run, loaded):
     theirs = {"from_word": "first", "at_clitic": True, "every_word": True, "offsets": (-3, 2)}
-    table = run("a.parquet", "--as-in-code")
-    assert_same(table, by_library(loaded("bert"), read_typed(TYPED), **theirs))
-    told = {"from word": "first", "read at clitic": "yes", "all counts": "every word", "offsets": "-3 to 2"}
+    table = run("a.parquet", "--as-in-code", "--offsets", "1", "1")
+    assert_same(table, by_library(loaded("bert"), read_typed(TYPED), **theirs | {"offsets": (1, 1)}))
+    assert set(table["offset"]) == {1}
+    told = {"from word": "first", "read at clitic": "yes", "all counts": "every word", "offsets": "1 to 1"}
     assert table.attrs.items() >= told.items()
-    but_one = run("b.parquet", "--as-in-code", "--from-word", "mean", "--offsets", "1", "1")
-    assert_same(
-        but_one, by_library(loaded("bert"), read_typed(TYPED), **theirs | {"from_word": "mean", "offsets": (1, 1)})
-    )
-    assert set(but_one["offset"]) == {1}
 
 
 def test_relations_are_those_of_the_file_and_only_texts_without_any_are_parsed(run, tmp_path):
     table = run("gold.parquet", texts="gold.json")
     assert table.groupby("relation", sort=False)["cases"].first().to_dict() == {ALL: 5, "det": 2, "nsubj": 2, "amod": 1}
     assert table.attrs["relations"] == "from the file"
-    assert run("typed.parquet").attrs["relations"] == parser_name()
     unmarked = {"text": "she eats apples"}
     (tmp_path / "mixed.json").write_text(json.dumps([*GOLD, unmarked]), "utf-8")
     assert run("a.parquet", texts="mixed.json").attrs["relations"] == f"{parser_name()}; from the file for 2 texts"
@@ -152,7 +147,6 @@ def test_pairs_are_judged_as_the_same_trees_are_and_need_no_parser(run, tmp_path
     assert table.attrs["texts sha256"] != trees.attrs["texts sha256"]
     assert "parsing" not in capsys.readouterr().err
     assert (table.attrs["offsets"], trees.attrs["offsets"]) == ("-100 to 100", "-5 to 5")
-    assert run("near.parquet", "--offsets", "-4", "1", texts="pairs.jsonl").attrs["offsets"] == "-4 to 1"
     # det: the nearest noun after the article, of one noun that has an article in every text.
     baselines = table.groupby("relation")[["nearest", "random_choice"]].first()
     assert baselines.loc["det"].tolist() == [1, 1]
@@ -186,28 +180,9 @@ def test_pairs_across_segments_are_read_where_both_are_and_refused_where_one_is(
         run("a.csv", "--attention", "decoder", texts="pairs.jsonl", family="bart")
 
 
-ALONE = {"words": ["run"], "heads": [0], "relns": ["root"]}
-
-
 def test_texts_without_a_relation_are_named_as_such(run, tmp_path):
-    (tmp_path / "alone.json").write_text(json.dumps([ALONE]), "utf-8")
-    for options in ((), ("--least-cases", "0")):
-        with pytest.raises(AnalysisError, match=r"^No word of these texts has a relation to another word"):
-            run("a.csv", *options, texts="alone.json")
+    (tmp_path / "alone.json").write_text(json.dumps([{"words": ["run"], "heads": [0], "relns": ["root"]}]), "utf-8")
+    with pytest.raises(AnalysisError, match=r"^No word of these texts has a relation to another word"):
+        run("a.csv", texts="alone.json")
     with pytest.raises(AnalysisError, match=r"^No relation has 2 cases in these texts\. Give more texts"):
         run("a.csv", "--least-cases", "2", texts="alone.json")
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (
-            ("--least-cases", "500"),
-            r"^No relation has 500 cases in these texts\. Give more texts, or lower the minimum",
-        ),
-        (("--attention", "cross"), r"has no cross attention"),
-    ],
-)
-def test_what_cannot_be_measured_is_said(run, options, message):
-    with pytest.raises(AnalysisError, match=message):
-        run("a.csv", *options)
