@@ -5,6 +5,9 @@ from sklearn.metrics import accuracy_score, f1_score, log_loss, matthews_corrcoe
 
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.metrics import label_score
+from attention_sieve.core.importance.per_text import LabelledText
+from attention_sieve.core.importance.settings import MetricSettings
+from attention_sieve.core.texts.text import Text
 
 CHANCE = np.random.default_rng(0)
 CLASSES = np.array([0, 2, 1, 1, 0, 2, 1], float)
@@ -50,3 +53,8 @@ def test_a_score_that_the_labels_do_not_have_is_refused():
         label_score("pearson", CLASSES, 3)
     with pytest.raises(AnalysisError, match=r"values of a regression, which have no score f1. Choose pearson or loss"):
         label_score("f1", CLASSES, 0)
+
+
+def test_texts_without_labels_have_no_score_by_labels():
+    with pytest.raises(AnalysisError, match="The metric labels needs labels"):
+        MetricSettings(metric="labels").score_of([LabelledText(Text(("a cat",)))])

@@ -15,7 +15,7 @@ from attention_sieve.core.roles.roles import (
     shown_roles,
     similar_heads,
 )
-from attention_sieve.core.statistics.by_role import Overlap, overlap
+from attention_sieve.core.statistics.by_role import overlap
 
 LAYERS, HEADS = 2, 3
 ANY_HOLDS = arrays(bool, (len(ROLES), LAYERS, HEADS), elements=st.booleans())
@@ -33,10 +33,6 @@ def holding(**heads: str) -> np.ndarray:
 EXAMPLE = holding(
     L0H0="local", L0H1="local syntactic delimiter delimiter:cls", L0H2="delimiter delimiter:cls", L1H2="local syntactic"
 )
-
-
-def test_overlap_distinguishes_its_three_denominators():
-    assert overlap(EXAMPLE, ROLES, "local", "delimiter") == Overlap(3, 2, 1, 1 / 3, 1 / 2, 1 / 4)
 
 
 def test_share_of_no_heads_is_nan():
@@ -80,12 +76,6 @@ def test_a_role_that_was_not_scored_is_held_by_no_head():
         frozenset({"local"}): ((0, 0), (0, 1), (1, 2)),
         frozenset(): ((0, 2), (1, 0), (1, 1)),
     }
-
-
-@given(ANY_HOLDS)
-def test_every_head_stands_in_exactly_one_combination(holds):
-    heads = [head for group in combinations(holds, ROLES).values() for head in group]
-    assert sorted(heads) == list(np.ndindex(LAYERS, HEADS))
 
 
 def applying(*roles):

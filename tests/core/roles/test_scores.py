@@ -11,7 +11,7 @@ from small_checkpoints import CAUSAL, ENCODERS, FAMILIES
 from attention_sieve.core.attention.observed import observe
 from attention_sieve.core.attention.observers import Pass
 from attention_sieve.core.attention.settings import PassSettings, Window
-from attention_sieve.core.passes.batches import BATCH_TOKENS, model_inputs, plan_batches
+from attention_sieve.core.passes.batches import model_inputs, plan_batches
 from attention_sieve.core.roles.measures import USUAL
 from attention_sieve.core.roles.scores import ScoreObserver, score_batch
 from attention_sieve.core.roles.sieves import batch_sieves
@@ -226,17 +226,6 @@ def test_the_observer_needs_only_the_layers_up_to_the_last(loaded, expected):
     np.testing.assert_allclose(observer.scores()[0], measures_of(checkpoint, texts), rtol=1e-5)
 
 
-def test_a_head_that_is_off_changes_later_layers_and_no_score_of_its_own(loaded, expected):
-    checkpoint = loaded("bert", "float64")
-    texts, pairs, _ = expected("bert", checkpoint)
-    whole, without = scores(checkpoint, texts, pairs), scores(checkpoint, texts, pairs, PassSettings(off=((0, 1),)))
-    assert close(without[:, :, 0], whole[:, :, 0])
-    there = ~np.isnan(whole[:, 0, 1])
-    assert (np.abs(without - whole)[:, 0, 1][there] > 1e-3).all()
-    last = scores(checkpoint, texts, pairs, PassSettings(off=((1, 0), (1, 2))))
-    assert close(last, whole)
-
-
 def test_a_head_that_is_off_is_gone_from_the_pass(loaded, expected):
     """Independently: the weights of its slice of the output projection set to zero."""
     import copy
@@ -250,17 +239,7 @@ def test_a_head_that_is_off_is_gone_from_the_pass(loaded, expected):
         model.encoder.layer[0].attention.output.dense.weight[:, 4:8] = 0
     found = scores(checkpoint, texts, pairs, PassSettings(off=((0, 1),)))
     assert close(found, scores(replace(checkpoint, model=model), texts, pairs))
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_the_map_of_one_text_equals_the_eager_one(family, loaded, folders, small_tiles):
-    checkpoint = loaded(family)
-    (text,) = pass_texts(checkpoint, TEXTS[1:2])
-    type_ids = text.source.type_ids if checkpoint.takes_type_ids else None
-    eager = naive.eager_attention(type(checkpoint.model), folders(family), text.source.ids, type_ids)
-    np.testing.assert_allclose(whole_map(checkpoint, text), eager, atol=1e-5)
-    small_tiles(50)
-    np.testing.assert_allclose(whole_map(checkpoint, text), eager, atol=1e-5)
+    assert np.nanmax(np.abs(found - scores(checkpoint, texts, pairs))) > 1e-3
 
 
 def test_maps_are_kept_of_the_texts_that_were_asked_for(loaded, monkeypatch):
@@ -286,14 +265,6 @@ def test_batches_hold_every_text_once_and_keep_to_the_budget():
         assert batch.width == max(lengths[position] for position in batch.positions)
         assert len(batch.positions) == 1 or batch.width * len(batch.positions) <= 24
     assert [batch.positions for batch in batches] == [(2, 3, 7), (0, 5), (4,), (1,), (6,)]
-
-
-def test_several_batches_keep_their_texts_apart(loaded, expected, monkeypatch):
-    checkpoint = loaded("bert")
-    texts, pairs, by_definition = expected("bert", checkpoint)
-    monkeypatch.setitem(BATCH_TOKENS, "cpu", 20)
-    assert len(plan_batches([len(text.ids) for text in texts], 20)) == 4
-    assert close(scores(checkpoint, texts, pairs), by_definition)
 
 
 def test_texts_of_one_length_need_no_mask(loaded):

@@ -1,43 +1,11 @@
 import numpy as np
 
 from attention_sieve.core.attention.settings import head_names
-from attention_sieve.core.comparison.differences import paired_tests
-from attention_sieve.core.comparison.finding import COMPARISON_COLUMNS, compared
 from attention_sieve.core.comparison.tables import role_change_table, transition_table
 from attention_sieve.core.comparison.transitions import Transition, role_changes
-from attention_sieve.core.roles.finding import role_finding
-from attention_sieve.core.roles.hypotheses import Criterion
-from attention_sieve.core.roles.measures import RoleScores
 from attention_sieve.core.texts.text import Text, texts_sha256
 
 NAMES = ("local", "block")
-SHAPE = (5, 2, 3, 4)
-COLUMNS = """
-    role layer head texts mean_a mean_b difference t p p_adjusted wilcoxon_p effect holds_a holds_b
-""".split()  # noqa: SIM905
-
-
-def test_a_comparison_has_one_row_a_role_layer_and_head():
-    generator = np.random.default_rng(0)
-    a, b = (generator.gamma(4, 1, SHAPE) for _ in "ab")
-    tests = paired_tests(a, b, NAMES, Criterion(alpha=0.1))
-    criterion = Criterion(tau=3.9, alpha=0.1, method="mean")
-    found = compared([role_finding(scored(side), criterion) for side in (a, b)], ["float32"])
-    assert list(found.table.columns) == list(COMPARISON_COLUMNS) == COLUMNS
-    assert [tuple(row) for row in found.table[["role", "layer", "head"]].itertuples(index=False)] == [
-        (role, layer, head) for role in NAMES for layer in range(3) for head in range(4)
-    ]
-    for name in COLUMNS[3:12]:
-        np.testing.assert_array_equal(found.table[name], getattr(tests, name).ravel())
-    holds_a, holds_b = found.holds
-    assert (holds_a != holds_b).any()
-    np.testing.assert_array_equal(found.table[["holds_a", "holds_b"]].T, [holds_a.ravel(), holds_b.ravel()])
-    np.testing.assert_array_equal(found.changed, (holds_a != holds_b).any(axis=0))
-
-
-def scored(scores):
-    uniform = np.ones(scores.shape[:3])
-    return RoleScores(roles=NAMES, scores=scores, uniform=uniform, greatest=9 * uniform)
 
 
 def test_transitions_are_written_with_their_heads():
