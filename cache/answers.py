@@ -13,6 +13,7 @@ import numpy as np
 from attention_sieve.cache.memory import new_number
 from attention_sieve.cache.store.store import Store, answer_key, divergence_key
 from attention_sieve.core.answering import (
+    SIDES,
     Analysis,
     AnswerQuestion,
     Arrays,
@@ -28,7 +29,6 @@ from attention_sieve.core.answering import (
 )
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
-from attention_sieve.core.comparison.question import SIDES
 from attention_sieve.core.errors import EveryTextTooLong
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.roles.question import SCORES

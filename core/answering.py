@@ -30,6 +30,8 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 REMOVED: Final = -2
 """In place of an index, for a head that was removed from its checkpoint: it attends to nothing."""
+SIDES: Final = ("a", "b")
+"""Parts of an answer about two checkpoints: what is found under the reference, and under the compared one."""
 Arrays = Mapping[str, np.ndarray]
 """A result as named arrays, the form in which it is stored."""
 

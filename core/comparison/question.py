@@ -7,16 +7,13 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float
 
-from attention_sieve.core.answering import Arrays, Question, part, part_of, text_alone, text_itself
+from attention_sieve.core.answering import SIDES, Arrays, Question, part, part_of, text_alone, text_itself
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.passes.texts import PassText, with_relations
 from attention_sieve.core.roles.measures import TextMeasures
 from attention_sieve.core.roles.question import SCORES
 from attention_sieve.core.texts.text import Text
-
-SIDES: Final = ("a", "b")
-"""Parts of an answer: the scores under the reference and under the compared checkpoint, as SCORES packs them."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
