@@ -12,8 +12,6 @@ from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.passes.texts import WINDOW_ENTRIES, WINDOW_TOKENS, prepare, window_at, with_relations
 from attention_sieve.core.pauses import pause
 from attention_sieve.core.roles.question import SCORES
-from attention_sieve.core.texts.relations import parse
-from attention_sieve.core.texts.text import Text
 
 PADDING_SHARE: Final = 1 / 16
 """Largest share of a batch's budget for padding; beyond it, another batch costs less."""
@@ -115,8 +113,3 @@ def _scores_and_attention(checkpoint: Checkpoint, batch: Sequence[WaitingText]) 
     measures = scores.texts
     maps = {row: packed_attention(attention) for row, attention in scores.maps.items()}
     return {item: Record.of(SCORES.pack(measures[row]), [texts[row]], maps.get(row)) for row, item in enumerate(batch)}
-
-
-def warm_parser() -> None:
-    """Load the parser, so that the first text does not wait for it."""
-    list(parse([Text(("Warm.",))]))

@@ -17,7 +17,6 @@ from safetensors import SafetensorError
 
 from attention_sieve.cache.answers import Engine
 from attention_sieve.cache.memory import limit_from
-from attention_sieve.cache.serving.batch import warm_parser
 from attention_sieve.cache.serving.memory import free_memory, gpu_bytes, machine_bytes
 from attention_sieve.cache.serving.requests import as_exception
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint, CheckpointFiles, fingerprint
@@ -26,6 +25,8 @@ from attention_sieve.core.checkpoints.find import bundled_folder, choose_device,
 from attention_sieve.core.checkpoints.folders import checkpoints_folder, program_folder
 from attention_sieve.core.checkpoints.trial_load import try_to_load
 from attention_sieve.core.errors import AnalysisError, CheckpointError, is_out_of_memory
+from attention_sieve.core.texts.relations import parse
+from attention_sieve.core.texts.text import Text
 
 SHARE_OF_MACHINE: Final = 0.5
 SHARE_OF_GPU: Final = 0.6
@@ -110,7 +111,7 @@ class Models:
         try:
             with self.use(engine):
                 pass
-            warm_parser()
+            list(parse([Text(("Warm.",))]))  # so that the first text does not wait for the parser
             self._behind.discard(engine)
         except AnalysisError:  # it stays there, and is tried again only where it is needed
             pass
