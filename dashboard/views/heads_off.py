@@ -22,8 +22,7 @@ from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.state import GUESS, Choice
 from attention_sieve.dashboard.views.corpus import Corpus, corpus, kept_corpus
 from attention_sieve.dashboard.views.frame import Visit
-from attention_sieve.dashboard.views.layout import halves
-from attention_sieve.dashboard.views.pickers import toggle
+from attention_sieve.dashboard.views.pickers import halves, toggle
 from attention_sieve.dashboard.views.text.on_screen import OnScreen, waiting
 
 if TYPE_CHECKING:

@@ -25,8 +25,7 @@ from attention_sieve.dashboard.views.arcs.attention import attention_of, move_wi
 from attention_sieve.dashboard.views.arcs.look import linked_arcs, look_at, take_look
 from attention_sieve.dashboard.views.comparison import wording
 from attention_sieve.dashboard.views.comparison.numbers import CheckpointFocus, all_heads_on
-from attention_sieve.dashboard.views.layout import thirds
-from attention_sieve.dashboard.views.pickers import toggle
+from attention_sieve.dashboard.views.pickers import thirds, toggle
 from attention_sieve.dashboard.views.text.on_screen import waiting
 
 if TYPE_CHECKING:

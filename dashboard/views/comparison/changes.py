@@ -45,8 +45,7 @@ from attention_sieve.dashboard.views.comparison import wording
 from attention_sieve.dashboard.views.comparison.differences import FINER, differences, divergence, grids, which_heads
 from attention_sieve.dashboard.views.comparison.numbers import CheckpointFocus, all_heads_on, divergence_of_heads, shift
 from attention_sieve.dashboard.views.descriptions.sentences import with_sentences
-from attention_sieve.dashboard.views.layout import halves
-from attention_sieve.dashboard.views.pickers import from_list, some_of, toggle
+from attention_sieve.dashboard.views.pickers import from_list, halves, some_of, toggle
 from attention_sieve.dashboard.views.plotly_charts import plotly_chart
 from attention_sieve.dashboard.views.saving import ScoredTexts, attention_in, content_of, first_that_fits, html_of
 

@@ -20,7 +20,7 @@ from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views.charts import head_selection, show_head_map
 from attention_sieve.dashboard.views.comparison import wording
 from attention_sieve.dashboard.views.comparison.numbers import CheckpointFocus, divergence_of_heads
-from attention_sieve.dashboard.views.layout import halves
+from attention_sieve.dashboard.views.pickers import halves
 from attention_sieve.dashboard.views.roles.grid import show_role_grid
 
 FINER: Final = "compare finer"

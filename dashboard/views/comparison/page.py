@@ -41,9 +41,9 @@ from attention_sieve.dashboard.views.descriptions.sentences import Sentences, ke
 from attention_sieve.dashboard.views.finetune import runs as training_runs
 from attention_sieve.dashboard.views.finetune.page import running_panel
 from attention_sieve.dashboard.views.frame import Visit
-from attention_sieve.dashboard.views.layout import halves
 from attention_sieve.dashboard.views.leading import lesson_panel, shows
 from attention_sieve.dashboard.views.other_checkpoints import buttons_of_steps, choose_others, other_checkpoints
+from attention_sieve.dashboard.views.pickers import halves
 from attention_sieve.dashboard.views.results.chosen import is_chosen
 from attention_sieve.dashboard.views.text.on_screen import EXAMPLE_TYPED, text_on_screen
 

@@ -30,8 +30,7 @@ from attention_sieve.dashboard.views.charts import head_selection, show_head_map
 from attention_sieve.dashboard.views.comparison import wording as compare_wording
 from attention_sieve.dashboard.views.comparison.differences import grid_by_test
 from attention_sieve.dashboard.views.comparison.summary import what_changed
-from attention_sieve.dashboard.views.layout import halves
-from attention_sieve.dashboard.views.pickers import from_list
+from attention_sieve.dashboard.views.pickers import from_list, halves
 from attention_sieve.dashboard.views.results import chosen as choosing
 from attention_sieve.dashboard.views.results import wording
 from attention_sieve.dashboard.views.results.chosen import Opened, busiest, decided, part_of

@@ -32,8 +32,7 @@ from attention_sieve.dashboard.views.finetune.folders import (
 )
 from attention_sieve.dashboard.views.finetune.labelled import Labelled, labelled_texts
 from attention_sieve.dashboard.views.finetune.runs import FineTuning
-from attention_sieve.dashboard.views.layout import halves
-from attention_sieve.dashboard.views.pickers import numbers
+from attention_sieve.dashboard.views.pickers import halves, numbers
 
 LOOK_AGAIN: Final = 1.0
 """Seconds between two checks of an active run."""

@@ -20,8 +20,7 @@ from attention_sieve.dashboard.views.charts import chart, head_selection, show_h
 from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences, with_sentences
 from attention_sieve.dashboard.views.importance import wording
 from attention_sieve.dashboard.views.importance.material import Importance
-from attention_sieve.dashboard.views.layout import halves
-from attention_sieve.dashboard.views.pickers import toggle
+from attention_sieve.dashboard.views.pickers import halves, toggle
 
 
 def headline(importance: Importance) -> None:

@@ -20,8 +20,7 @@ from attention_sieve.dashboard.views.asking import find, policy
 from attention_sieve.dashboard.views.charts import chart, table
 from attention_sieve.dashboard.views.importance import wording as page_wording
 from attention_sieve.dashboard.views.importance.material import Importance
-from attention_sieve.dashboard.views.layout import halves
-from attention_sieve.dashboard.views.pickers import from_list, one_of, toggle
+from attention_sieve.dashboard.views.pickers import from_list, halves, one_of, toggle
 
 PICKER_WIDTH: Final = 280
 TAB: Final = "Cheaper measures"

@@ -24,7 +24,7 @@ from attention_sieve.dashboard.views.corpus import Corpus, corpus
 from attention_sieve.dashboard.views.importance import wording as page_wording
 from attention_sieve.dashboard.views.importance.ablation import damage_map
 from attention_sieve.dashboard.views.importance.material import Importance
-from attention_sieve.dashboard.views.layout import halves
+from attention_sieve.dashboard.views.pickers import halves
 
 LABELS = {role: look.label for role, look in LOOKS.items()}
 TAB: Final = "Roles of important heads"

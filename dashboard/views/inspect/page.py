@@ -38,9 +38,8 @@ from attention_sieve.dashboard.views.evidence import ledger
 from attention_sieve.dashboard.views.evidence.keep import keep_button, say_what_was_kept
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.inspect import surprising_link, wording
-from attention_sieve.dashboard.views.layout import first_screen
 from attention_sieve.dashboard.views.leading import begin_first_lesson, lesson_panel, shows
-from attention_sieve.dashboard.views.pickers import one_of, toggle
+from attention_sieve.dashboard.views.pickers import first_screen, one_of, toggle
 from attention_sieve.dashboard.views.riddle import show as riddle
 from attention_sieve.dashboard.views.roles.grid import grid_over, how_decided, show_role_grid
 from attention_sieve.dashboard.views.text import stories

@@ -17,7 +17,7 @@ from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.views.charts import chart, table
 from attention_sieve.dashboard.views.knowledge import wording
 from attention_sieve.dashboard.views.knowledge.numbers import Probing, above_majority
-from attention_sieve.dashboard.views.layout import halves
+from attention_sieve.dashboard.views.pickers import halves
 
 
 def tasks_side_by_side(probing: Probing) -> None:

@@ -22,8 +22,7 @@ from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views.charts import chart, head_selection, show_head_map, table
 from attention_sieve.dashboard.views.knowledge import wording
 from attention_sieve.dashboard.views.knowledge.numbers import Probing, above_majority, majority
-from attention_sieve.dashboard.views.layout import halves
-from attention_sieve.dashboard.views.pickers import one_of
+from attention_sieve.dashboard.views.pickers import halves, one_of
 
 Measure = Callable[[TrialResult], Float[np.ndarray, "layer head"] | None]
 MEASURES: Final[dict[str, Measure]] = {

@@ -13,7 +13,7 @@ from attention_sieve.dashboard.offers import runs_here
 from attention_sieve.dashboard.views.charts import chart, head_selection, show_head_map
 from attention_sieve.dashboard.views.knowledge import wording
 from attention_sieve.dashboard.views.knowledge.numbers import Probing, above_majority
-from attention_sieve.dashboard.views.layout import halves
+from attention_sieve.dashboard.views.pickers import halves
 
 
 def checkpoints(probing: Probing) -> None:

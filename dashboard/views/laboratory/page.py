@@ -40,9 +40,8 @@ from attention_sieve.dashboard.views.laboratory.numbers import (
     visit_at,
 )
 from attention_sieve.dashboard.views.laboratory.training import RUN, resume_or_delete, training
-from attention_sieve.dashboard.views.layout import halves
 from attention_sieve.dashboard.views.leading import lesson_panel, shows
-from attention_sieve.dashboard.views.pickers import from_list, one_of, toggle
+from attention_sieve.dashboard.views.pickers import from_list, halves, one_of, toggle
 from attention_sieve.dashboard.views.roles.grid import grid_over, show_role_grid
 
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)

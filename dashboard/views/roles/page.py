@@ -45,9 +45,8 @@ from attention_sieve.dashboard.views.descriptions.sentences import kept_sentence
 from attention_sieve.dashboard.views.evidence import wording as evidence_wording
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.heads_off import say_role_changes, with_all_on
-from attention_sieve.dashboard.views.layout import halves
 from attention_sieve.dashboard.views.leading import lesson_panel, shows
-from attention_sieve.dashboard.views.pickers import one_of, some_of, toggle
+from attention_sieve.dashboard.views.pickers import halves, one_of, some_of, toggle
 from attention_sieve.dashboard.views.results.chosen import busiest, is_chosen
 from attention_sieve.dashboard.views.roles import chance, copying_wording, results, wording, written
 from attention_sieve.dashboard.views.roles.chance import Controlled

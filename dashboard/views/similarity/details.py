@@ -18,8 +18,7 @@ from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.charts import chart, head_selection, show_head_map
 from attention_sieve.dashboard.views.descriptions.sentences import with_sentences
-from attention_sieve.dashboard.views.layout import halves
-from attention_sieve.dashboard.views.pickers import one_of, toggle
+from attention_sieve.dashboard.views.pickers import halves, one_of, toggle
 from attention_sieve.dashboard.views.similarity import wording
 from attention_sieve.dashboard.views.similarity.numbers import MEAN_UNIT, Similar
 

@@ -20,8 +20,7 @@ from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.asking import ask_about_long_texts, find, kept_finding, policy
 from attention_sieve.dashboard.views.charts import chart
-from attention_sieve.dashboard.views.layout import halves
-from attention_sieve.dashboard.views.pickers import toggle
+from attention_sieve.dashboard.views.pickers import halves, toggle
 from attention_sieve.dashboard.views.results.chosen import is_chosen
 from attention_sieve.dashboard.views.surface import results, wording
 from attention_sieve.dashboard.views.surface.functions import frequency_list, functions

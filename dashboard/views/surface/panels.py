@@ -18,7 +18,7 @@ from attention_sieve.dashboard.figures.surface.gradient_lines import agreement_l
 from attention_sieve.dashboard.figures.surface.scatter import TITLES, entropy_panel, panels_of, share_scatter
 from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.frame import Visit
-from attention_sieve.dashboard.views.layout import halves, thirds
+from attention_sieve.dashboard.views.pickers import halves, thirds
 from attention_sieve.dashboard.views.surface import wording
 
 MOSTLY: Final = {"first": "the first token", "cls": "[CLS]", "sep": "[SEP]"}

@@ -14,7 +14,7 @@ from attention_sieve.dashboard.figures.text.arcs import visible
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.views.frame import Visit
-from attention_sieve.dashboard.views.layout import halves
+from attention_sieve.dashboard.views.pickers import halves
 from attention_sieve.dashboard.views.text.on_screen import waiting
 from attention_sieve.dashboard.views.word_swap import wording
 

@@ -30,7 +30,7 @@ from attention_sieve.dashboard.views.arcs.attention import attention_of
 from attention_sieve.dashboard.views.arcs.look import linked_arcs, look_at, take_look
 from attention_sieve.dashboard.views.charts import head_selection, show_head_map
 from attention_sieve.dashboard.views.frame import Visit
-from attention_sieve.dashboard.views.layout import map_and_arcs
+from attention_sieve.dashboard.views.pickers import map_and_arcs
 from attention_sieve.dashboard.views.text.on_screen import EXAMPLE_TYPED, text_on_screen, waiting
 from attention_sieve.dashboard.views.word_swap import wording
 from attention_sieve.dashboard.views.word_swap.choice import SWAP, examples, note

@@ -39,8 +39,7 @@ from attention_sieve.dashboard.views.grammar.coreference.choices import (
     windows_of,
 )
 from attention_sieve.dashboard.views.grammar.coreference.text import choices_in_a_text
-from attention_sieve.dashboard.views.layout import halves
-from attention_sieve.dashboard.views.pickers import one_of
+from attention_sieve.dashboard.views.pickers import halves, one_of
 
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)
 CANDIDATES: Final = {name: candidates for candidates, name in wording.CANDIDATE_NAMES.items()}

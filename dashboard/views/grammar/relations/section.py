@@ -51,8 +51,7 @@ from attention_sieve.dashboard.views.grammar.relations.table import (
     picked,
     relation_finding,
 )
-from attention_sieve.dashboard.views.layout import halves
-from attention_sieve.dashboard.views.pickers import from_list, one_of, toggle
+from attention_sieve.dashboard.views.pickers import from_list, halves, one_of, toggle
 
 SYNTACTIC: Final = ROLES.index("syntactic")
 

@@ -17,8 +17,7 @@ from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.charts import chart, head_selection, show_head_map
 from attention_sieve.dashboard.views.grammar.tree_probes import wording
-from attention_sieve.dashboard.views.layout import halves
-from attention_sieve.dashboard.views.pickers import from_list
+from attention_sieve.dashboard.views.pickers import from_list, halves
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -64,8 +64,7 @@ from attention_sieve.dashboard.views.importance.curves.drawn import (
     pruning_of,
 )
 from attention_sieve.dashboard.views.importance.material import Importance
-from attention_sieve.dashboard.views.layout import halves
-from attention_sieve.dashboard.views.pickers import from_list, toggle
+from attention_sieve.dashboard.views.pickers import from_list, halves, toggle
 
 START: Final = "gradient per token"
 """The default order, which is that of the paper; it needs no ablations."""

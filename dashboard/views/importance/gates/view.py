@@ -38,8 +38,7 @@ from attention_sieve.dashboard.views.importance.curves.drawn import kept_curves_
 from attention_sieve.dashboard.views.importance.gates import runs, wording
 from attention_sieve.dashboard.views.importance.gates.runs import PenaltySweep, delete, sweeps_of
 from attention_sieve.dashboard.views.importance.material import Importance, Material
-from attention_sieve.dashboard.views.layout import halves
-from attention_sieve.dashboard.views.pickers import from_list, numbers, one_of, toggle
+from attention_sieve.dashboard.views.pickers import from_list, halves, numbers, one_of, toggle
 
 REFRESH_SECONDS: Final = 1.0
 """Seconds between two refreshes of a running sweep."""
