@@ -12,10 +12,9 @@ from threading import Lock, Thread, current_thread
 from typing import Final, TypeVar
 
 from attention_sieve.cache.answers import Engine, ItemRequest, Record, read, write
-from attention_sieve.cache.serving.batch import next_batch, passed, prepared
 from attention_sieve.cache.serving.memory import free_memory, trim_heap
 from attention_sieve.cache.serving.models import Models
-from attention_sieve.cache.serving.queue import Queue
+from attention_sieve.cache.serving.queue import Queue, next_batch, passed, prepared
 from attention_sieve.cache.serving.requests import (
     Job,
     NobodyWaits,
