@@ -1,16 +1,18 @@
 """Tiles of attention, the observers that reduce them to statistics, and the state of the current pass."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Final, Literal, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from attention_sieve.core.attention.masks import TileMask
 from attention_sieve.core.attention.settings import Window
+from attention_sieve.core.pauses import pause
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -278,3 +280,49 @@ class MapObserver:
 
 
 current_pass: ContextVar[Pass | None] = ContextVar("attention_pass", default=None)
+
+
+SOFTMAXES: Final = frozenset({torch.softmax, torch.nn.functional.softmax, Tensor.softmax})
+
+
+class SoftmaxTap(TorchFunctionMode):
+    """Passes every softmax over a `text head query key` array to the observers of the current pass.
+
+    The model computes the whole array, so memory grows with the square of the length. Gates scale the probabilities,
+    which is equivalent to scaling the output of the head.
+    """
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        """Call the intercepted function, and observe the result of a softmax."""
+        result = func(*args, **(kwargs or {}))
+        if func in SOFTMAXES and result.dim() == 4:
+            return _seen(result)
+        return result
+
+
+def _seen(attention: Tensor) -> Tensor:
+    """Show one layer's attention to the observers; returns the gated probabilities."""
+    current = current_pass.get()
+    if current is None or (layer := current.next_layer()) is None:
+        return attention
+    pause()
+    n_texts, _, n_queries, _ = attention.shape
+    probabilities = attention if attention.dtype == torch.float64 else attention.float()
+    indicators = current.indicators()
+    tile = Tile(
+        layer=layer,
+        texts=slice(0, n_texts),
+        queries=slice(0, n_queries),
+        probabilities=probabilities,
+        row_sums=None,
+        indicator_sums=None if indicators is None else probabilities @ indicators[:, None].to(probabilities.dtype),
+        entropy=torch.special.entr(probabilities).sum(-1) if current.wants_entropy() else None,
+        outputs=None,
+    )
+    current.show(tile)
+    if current.ends_at(layer):
+        raise WatchingDone
+    gate = current.gate(layer, tile.texts)
+    return attention if gate is None else attention * gate.to(attention.dtype)
