@@ -1,6 +1,6 @@
 """Adapters of PEFT: folders with adapter_config.json and adapter_model.safetensors, which change a base checkpoint.
 
-Does not import torch; `attention_sieve.core.checkpoints.merging` loads them.
+Does not import torch; `attention_sieve.core.checkpoints.slicing` loads them.
 """
 
 import importlib.util

@@ -32,9 +32,8 @@ from attention_sieve.core.checkpoints.checks.self_check import (
 )
 from attention_sieve.core.checkpoints.checks.size import check_size, check_tokenizer_files
 from attention_sieve.core.checkpoints.gguf import MISMATCH
-from attention_sieve.core.checkpoints.merging import merge_adapter, sharing_weights
 from attention_sieve.core.checkpoints.removed_heads import REMOVED_HEADS
-from attention_sieve.core.checkpoints.slicing import class_without_heads, remove_heads
+from attention_sieve.core.checkpoints.slicing import class_without_heads, merge_adapter, remove_heads, sharing_weights
 from attention_sieve.core.checkpoints.spread import placed
 from attention_sieve.core.errors import CheckpointError, first_line, panics_caught
 
