@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from attention_sieve.core.attention.settings import ONE_STACK, TWO_STACKS
-from attention_sieve.core.checkpoints.adapters import checked_adapter, n_classes
 from attention_sieve.core.checkpoints.checkpoint import (
     Checkpoint,
     CheckpointFiles,
@@ -29,7 +28,9 @@ from attention_sieve.core.checkpoints.checks.files import (
     CHECKPOINT_FILES,
     WEIGHT_FILES,
     WHOLE_FILES,
+    checked_adapter,
     checked_config,
+    n_classes,
     saved_format,
 )
 from attention_sieve.core.checkpoints.folders import checkpoints_folder, holds_checkpoint, made_checkpoints

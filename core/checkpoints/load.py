@@ -18,8 +18,8 @@ from transformers import (
 )
 from transformers.utils import logging as transformers_logging
 
-from attention_sieve.core.checkpoints.adapters import adapter_weights, n_classes
 from attention_sieve.core.checkpoints.checkpoint import DTYPES, Checkpoint, CheckpointFiles, OutputHead
+from attention_sieve.core.checkpoints.checks.files import adapter_weights, n_classes
 from attention_sieve.core.checkpoints.checks.self_check import (
     check_layers,
     check_vocabulary,
