@@ -7,8 +7,8 @@ import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from attention_sieve.dashboard import wording
+from attention_sieve.dashboard.pages import NO_PAGE
 from attention_sieve.dashboard.plain import plain
-from attention_sieve.dashboard.web.addresses import NO_PAGE
 from attention_sieve.dashboard.web.session import has_stepped_back, restore_parameters
 
 LONGEST_QUOTED: Final = 60

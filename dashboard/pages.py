@@ -20,6 +20,8 @@ class Page:
         return self.address.replace("-", "")
 
 
+NO_PAGE: Final = "no page"
+"""Query parameter of the first page: the name in an address that no page has."""
 FINETUNE: Final = Page("fine-tune", "Fine-tune", ":material/model_training:", "finetune")
 PAGES: Final = (
     Page("inspect", "Inspect", ":material/search:", "inspect"),

@@ -11,8 +11,8 @@ from starlette.datastructures import Headers
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-NO_PAGE: Final = "no page"
-"""Query parameter of the first page: the name in an address that no page has."""
+from attention_sieve.dashboard.pages import NO_PAGE
+
 FORMER: Final = {"parsing": "grammar", "similar": "similarity"}
 """Former addresses of pages. Each was also the first word of the page's own query parameters."""
 LEAST_ALIKE: Final = 0.75

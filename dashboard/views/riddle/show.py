@@ -22,6 +22,7 @@ from attention_sieve.dashboard.components.grid import GridOnText, patterns_of, r
 from attention_sieve.dashboard.components.source import Selection
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 from attention_sieve.dashboard.figures.text.arcs import square_key_svg
+from attention_sieve.dashboard.pages import NO_PAGE
 from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.arcs.attention import maps_of
@@ -30,7 +31,6 @@ from attention_sieve.dashboard.views.riddle import wording
 from attention_sieve.dashboard.views.riddle.answer import Answer, answer, cell_sentences, elsewhere
 from attention_sieve.dashboard.views.text.on_screen import waiting
 from attention_sieve.dashboard.views.text.stories import been_here
-from attention_sieve.dashboard.web.addresses import NO_PAGE
 
 RIDDLE: Final = "riddle"
 """Key of the riddle in the session; None for those who see the working page."""

@@ -13,9 +13,9 @@ from streamlit.util import calc_hash
 from attention_sieve.cache.inference import Inference
 from attention_sieve.core.word_links.pronouns import PRONOUNS
 from attention_sieve.dashboard import controls
+from attention_sieve.dashboard.pages import NO_PAGE
 from attention_sieve.dashboard.views.riddle.show import OWN, RIDDLE
 from attention_sieve.dashboard.views.text.stories import VISITED
-from attention_sieve.dashboard.web.addresses import NO_PAGE
 from attention_sieve.dashboard.wording import TITLE
 
 APP = str(Path(controls.__file__).with_name("app.py"))
