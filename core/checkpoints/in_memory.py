@@ -15,8 +15,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from attention_sieve.core.checkpoints.checkpoint import DTYPES, Checkpoint
 from attention_sieve.core.checkpoints.checks.self_check import check_weights, is_eager
 from attention_sieve.core.checkpoints.find import DEVICES, described
-from attention_sieve.core.checkpoints.load import checkpoint_of
-from attention_sieve.core.checkpoints.spread import input_device
+from attention_sieve.core.checkpoints.load import checkpoint_of, input_device
 from attention_sieve.core.errors import CheckpointError, panics_caught
 
 NO_FINGERPRINT: Final = "none: a model in memory"

@@ -12,7 +12,7 @@ from attention_sieve.core.attention.observed import check_heads_are_seen, observ
 from attention_sieve.core.attention.observers import Pass, Tile
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
-from attention_sieve.core.checkpoints.spread import weight_in
+from attention_sieve.core.checkpoints.load import weight_in
 from attention_sieve.core.copying.published import DETECTORS, detector_scores, detector_weights
 from attention_sieve.core.copying.writes import WAYS, TextWrites, sample_of
 from attention_sieve.core.importance.passes.direct_path import DirectPath, direct_path

@@ -68,7 +68,7 @@ def word_pieces(text: PassText, words: Words) -> Pieces:
 
 def embedded_words(checkpoint: Checkpoint, texts: Sequence[Pieces]) -> WordVectors:
     """Vectors of words from a checkpoint's own input embeddings: the mean over a word's tokens."""
-    from attention_sieve.core.checkpoints.spread import weight_in  # imports torch
+    from attention_sieve.core.checkpoints.load import weight_in  # imports torch
 
     distinct = sorted({pieces for text in texts for pieces in text if pieces})
     embeddings = weight_in(checkpoint.model.get_input_embeddings()).detach()

@@ -19,7 +19,7 @@ from attention_sieve.core.attention.observed import observe
 from attention_sieve.core.attention.observers import Pass
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
-from attention_sieve.core.checkpoints.spread import weight_in
+from attention_sieve.core.checkpoints.load import weight_in
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.passes.head_outputs import projection_modules, remaining_heads, weight_of
 from attention_sieve.core.importance.passes.reuse import copy_sharing_weights, outermost_layers

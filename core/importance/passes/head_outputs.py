@@ -17,7 +17,7 @@ from attention_sieve.core.attention.observed import check_heads_are_seen, observ
 from attention_sieve.core.attention.observers import Pass
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import AttentionLayers, Checkpoint
-from attention_sieve.core.checkpoints.spread import weight_in
+from attention_sieve.core.checkpoints.load import weight_in
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.passes.reuse import copy_sharing_weights
 from attention_sieve.core.importance.per_text import TextOutputs, TextSlopes, with_holes

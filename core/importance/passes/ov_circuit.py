@@ -13,7 +13,7 @@ from attention_sieve.core.attention.observed import observe
 from attention_sieve.core.attention.observers import Pass
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
-from attention_sieve.core.checkpoints.spread import weight_in
+from attention_sieve.core.checkpoints.load import weight_in
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.passes.direct_path import ELSEWHERE, Row, direct_path, is_norm, pulled_back
 from attention_sieve.core.importance.passes.head_outputs import is_linear, remaining_heads, weight_of

@@ -17,7 +17,7 @@ from attention_sieve.core.attention.observed import ATTENTION_NAME, observe
 from attention_sieve.core.attention.observers import Pass
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.in_memory import observed_in_place
-from attention_sieve.core.checkpoints.spread import device_map
+from attention_sieve.core.checkpoints.load import device_map
 from attention_sieve.core.importance.passes.ov_circuit import ov_signs
 from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
