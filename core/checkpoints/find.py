@@ -22,6 +22,7 @@ from attention_sieve.core.checkpoints.checkpoint import (
     file_states,
     fingerprint,
     held_still,
+    read_removed,
 )
 from attention_sieve.core.checkpoints.checks.files import (
     ADAPTER_CONFIG,
@@ -37,7 +38,6 @@ from attention_sieve.core.checkpoints.folders import checkpoints_folder, holds_c
 from attention_sieve.core.checkpoints.gguf import SUFFIX as GGUF
 from attention_sieve.core.checkpoints.gguf import WEIGHTS, folder_of_gguf
 from attention_sieve.core.checkpoints.hub import fetch
-from attention_sieve.core.checkpoints.removed_heads import read_removed
 from attention_sieve.core.checkpoints.saved_runs import check_is_saved
 from attention_sieve.core.errors import CheckpointError, quoted, shortened
 

@@ -20,8 +20,8 @@ from transformers.pytorch_utils import Conv1D
 
 from attention_sieve.core.attention.kept_heads import KEPT_SDPA_NAME, KeptHeads, kept_heads, mark_kept
 from attention_sieve.core.attention.settings import ONE_STACK, TWO_STACKS, Kind
+from attention_sieve.core.checkpoints.checkpoint import RemovedHeads, check_removed
 from attention_sieve.core.checkpoints.checks.files import ADAPTER_CONFIG, adapter_weights
-from attention_sieve.core.checkpoints.removed_heads import RemovedHeads, check_removed
 from attention_sieve.core.errors import CheckpointError, first_line
 
 SEPARATE: Final = (

@@ -23,7 +23,7 @@ from transformers import (
 )
 from transformers.trainer_pt_utils import get_length_grouped_indices
 
-from attention_sieve.core.checkpoints.removed_heads import RemovedHeads, write_removed
+from attention_sieve.core.checkpoints.checkpoint import RemovedHeads, write_removed
 from attention_sieve.core.checkpoints.saved_runs import ValidationResult, saved_checkpoints
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.finetuning.journal import Journal, saving_in

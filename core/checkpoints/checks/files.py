@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from safetensors import SafetensorError, safe_open
 
-from attention_sieve.core.checkpoints.removed_heads import REMOVED_HEADS
+from attention_sieve.core.checkpoints.checkpoint import REMOVED_HEADS
 from attention_sieve.core.errors import CheckpointError, first_line, quoted
 from attention_sieve.core.json_values import parse_json
 

@@ -3,8 +3,8 @@
 import argparse
 from typing import Any
 
+from attention_sieve.core.checkpoints.checkpoint import REMOVED_HEADS
 from attention_sieve.core.checkpoints.find import find_checkpoint
-from attention_sieve.core.checkpoints.removed_heads import REMOVED_HEADS
 from attention_sieve.core.commands import check_name
 from attention_sieve.core.importance.removal.exports import EXPORTS
 from attention_sieve.core.options import add_attention_option, add_checkpoint_option, add_output_option, heads

@@ -12,13 +12,19 @@ from torch import Tensor
 from attention_sieve.core.attention.observed import has_attention_interface, observe
 from attention_sieve.core.attention.observers import Pass
 from attention_sieve.core.attention.settings import Head, Kind, head_name
-from attention_sieve.core.checkpoints.checkpoint import Checkpoint, CheckpointFiles, check_heads, no_such_attention
+from attention_sieve.core.checkpoints.checkpoint import (
+    Checkpoint,
+    CheckpointFiles,
+    as_removed,
+    check_heads,
+    no_such_attention,
+    write_removed,
+)
 from attention_sieve.core.checkpoints.checks.files import TOKENIZER_FILES
 from attention_sieve.core.checkpoints.checks.self_check import probe_inputs, real_rows
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.checkpoints.folders import UNFINISHED
 from attention_sieve.core.checkpoints.load import load_every_weight
-from attention_sieve.core.checkpoints.removed_heads import as_removed, write_removed
 from attention_sieve.core.checkpoints.slicing import remove_heads, scale_heads
 from attention_sieve.core.errors import AnalysisError, CheckpointError, GrowsLarger, first_line
 from attention_sieve.core.importance.removal.exports import MERGED_TOLERANCE, TOLERANCE, Export

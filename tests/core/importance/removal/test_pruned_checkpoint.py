@@ -8,8 +8,8 @@ import pytest
 from attention_sieve.__main__ import main
 from attention_sieve.core.answering import find
 from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import REMOVED_HEADS
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
-from attention_sieve.core.checkpoints.removed_heads import REMOVED_HEADS
 from attention_sieve.core.checkpoints.saved_runs import saved_checkpoints
 from attention_sieve.core.comparison.in_step import compare_batch
 from attention_sieve.core.finetuning.data import read_training_data

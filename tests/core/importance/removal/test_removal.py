@@ -14,8 +14,8 @@ from transformers import AutoModel
 import attention_sieve.core.importance.removal.remove
 from attention_sieve.__main__ import main
 from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import REMOVED_HEADS
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint, randomly_initialised
-from attention_sieve.core.checkpoints.removed_heads import REMOVED_HEADS
 from attention_sieve.core.errors import AnalysisError, CheckpointError, GrowsLarger
 from attention_sieve.core.importance.removal.remove import remove
 from attention_sieve.core.passes.texts import prepare
