@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -12,7 +13,65 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.texts import PassText, TextAttention
 from attention_sieve.core.statistics.means import Correction, adjusted
 from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText
-from attention_sieve.core.word_links.chance import p_of_strongest, strongest_by_chance
+
+STEPS: Final = 1_000
+"""Steps of the numerical integrals over a share; the relative error is below 0.001."""
+WHOLE: Final = 1 - 1e-9
+"""Shares are clipped to this, because a word that is all that a token can attend to gets a share of 1 by chance,
+too."""
+
+
+def strongest_by_chance(even: Float[np.ndarray, "query key"], n_seen: Float[np.ndarray, " query"]) -> float:
+    """Expected share of the strongest link.
+
+    For a single link this is its even share. Links of one query divide its attention: their largest share is the
+    largest of independent gamma variables, divided by n, since the sum of these is independent of their proportions.
+    Links of several queries to one word are independent.
+
+    Args:
+        even: share of evenly spread attention on each link; 0 where a query cannot attend to the key; one query, or one
+            key.
+        n_seen: number of tokens that each query can attend to.
+
+    Returns: 0 to 1; NaN if no link is possible.
+    Source: Fisher 1929, Tests of significance in harmonic analysis, on the greatest part of a line divided at random.
+    """
+    from scipy.special import betainc, gammainc  # takes a quarter of a second
+
+    if not even.any():
+        return np.nan
+    if len(even) == 1:
+        n_tokens = even[even > 0] * n_seen
+        largest = n_tokens.max() + 12 * np.sqrt(n_tokens.max()) + 30
+        shares = np.linspace(0, largest, STEPS)
+        below = np.prod([gammainc(t, shares) for t in n_tokens], axis=0)
+        return float(np.trapezoid(1 - below, shares) / n_seen[0])
+    shares = np.linspace(0, 1, STEPS)
+    n_tokens, n_others = (even * n_seen[:, None])[even > 0], ((1 - even) * n_seen[:, None])[even > 0]
+    below = np.prod([betainc(t, others, shares) for t, others in zip(n_tokens, n_others, strict=True)], axis=0)
+    return float(np.trapezoid(1 - below, shares))
+
+
+def p_of_strongest(
+    share: Float[np.ndarray, " head"], even: Float[np.ndarray, "query key"], n_seen: Float[np.ndarray, " query"]
+) -> Float[np.ndarray, " head"]:
+    """p-values of "attention is divided at random": probability that any link gets as much as the strongest one.
+
+    Summed over the links (Bonferroni), so valid for any dependence between them.
+
+    Args:
+        share: of the strongest link of each head, 0 to 1.
+        even, n_seen: as for `strongest_by_chance`.
+
+    Returns: 0 to 1; NaN if no link is possible.
+    """
+    from scipy.special import betaincc  # takes a quarter of a second
+
+    is_seen = even > 0
+    if not is_seen.any():
+        return np.full(share.shape, np.nan)
+    n_tokens, n_others = ((part * n_seen[:, None])[is_seen, None] for part in (even, 1 - even))
+    return np.minimum(betaincc(n_tokens, n_others, np.clip(share, 0, WHOLE)).sum(axis=0), 1)
 
 
 @dataclass(frozen=True)
@@ -46,7 +105,7 @@ class WordLinks:
     n_links: Int[np.ndarray, " layer"]
     """Number of possible links, from a query word to a key word that it can attend to."""
     chance: Float[np.ndarray, " layer"]
-    """Expected share of the strongest link if attention is divided at random (attention_sieve.core.word_links.chance);
+    """Expected share of the strongest link if attention is divided at random (attention_sieve.core.word_links.on_text);
     for a single link, that of evenly spread attention; NaN as `shares`."""
     p: Float[np.ndarray, "layer head"]
     """Probability of such a link if attention is divided at random, not corrected for the number of heads; NaN as
