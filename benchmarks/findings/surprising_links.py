@@ -24,8 +24,14 @@ from attention_sieve.core.passes.batches import MapCollector, collect
 from attention_sieve.core.passes.texts import TextAttention, prepare
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import SPECIAL
-from attention_sieve.core.word_links.habits import Habits, habits_of, text_distances, word_attention
-from attention_sieve.core.word_links.surprising import STANDS_OUT, surprising_links
+from attention_sieve.core.word_links.habits import (
+    STANDS_OUT,
+    Habits,
+    habits_of,
+    surprising_links,
+    text_distances,
+    word_attention,
+)
 from attention_sieve.dashboard.samples import read_sample
 from benchmarks.shared.markdown import header, row
 

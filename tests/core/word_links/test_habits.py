@@ -14,9 +14,15 @@ from attention_sieve.core.attention.settings import PassSettings, Reach
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import SPECIAL
-from attention_sieve.core.word_links.habits import FURTHEST, Habits, habits_of, text_distances, word_attention
+from attention_sieve.core.word_links.habits import (
+    FURTHEST,
+    Habits,
+    habits_of,
+    surprising_links,
+    text_distances,
+    word_attention,
+)
 from attention_sieve.core.word_links.question import DISTANCES
-from attention_sieve.core.word_links.surprising import surprising_links
 
 TEXT = PassText(kind="self", source=tokenized(BROTHER_TOKENS, BROTHER_WORDS))
 WORD_TOKENS = {"my": (1,), "brother": (2, 3), "broke": (4,), "his": (5,), "phone": (6,)}
