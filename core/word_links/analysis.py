@@ -1,20 +1,172 @@
 """The analysis of word links: how much each head attends from one word of a pattern to the other, as one value."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Final
 
 import numpy as np
+from jaxtyping import Bool, Float, Int
 
 from attention_sieve.core.answering import Analysis, text_itself
-from attention_sieve.core.statistics.means import Correction, check_alpha, documents_fact
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.statistics.cases import N_HALVES
+from attention_sieve.core.statistics.means import (
+    Correction,
+    DocumentMeans,
+    above_zero,
+    adjusted,
+    check_alpha,
+    document_means,
+    document_numbers,
+    document_sums,
+    documents_fact,
+    share_interval,
+)
 from attention_sieve.core.texts.parsers import trees_source
-from attention_sieve.core.word_links.on_corpus import PatternLinks, pattern_links
 from attention_sieve.core.word_links.pattern import Pattern, PatternAttention, PatternText
 from attention_sieve.core.word_links.question import WORD_LINKS
 
 if TYPE_CHECKING:
     import pandas as pd
+
+LEAST_GAIN: Final = 0.1
+"""Minimum excess of a share over that of evenly spread attention, as a part of it: with enough texts, even a tiny
+excess is significant."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HeldOutLink:
+    """The head with the greatest mean share on each half of the units, on the other half; both results pooled."""
+
+    heads: tuple[Head, Head]
+    """Best on the texts or documents with even numbers, and on those with odd numbers."""
+    share: float
+    """Mean attention, 0 to 1."""
+    low: float
+    high: float
+    """Interval of that mean."""
+    others: float
+    """Mean attention of the same heads between other words at the same distance; NaN where no text has such words."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PatternLinks:
+    """How much every head attends from the first word of a pattern to the second."""
+
+    n_texts: int
+    """Texts with a pair whose first word can attend to the second."""
+    n_pairs: int
+    """Number of such pairs in all texts."""
+    n_documents: int | None
+    """Documents of these texts, which are the units; None where no document is known, and texts are the units."""
+    shares: Float[np.ndarray, "layer head"]
+    """Attention from the first word to the second, 0 to 1: mean over texts of the mean over the pairs of a text."""
+    low: Float[np.ndarray, "layer head"]
+    high: Float[np.ndarray, "layer head"]
+    """Interval of that mean; NaN with one unit."""
+    even: Float[np.ndarray, " layer"]
+    """Share of evenly spread attention."""
+    n_compared: int
+    """Texts with other words at the distance of a pair."""
+    compared: Float[np.ndarray, "layer head"]
+    """As `shares`, over the pairs and texts with other words at their distance; NaN without any."""
+    others: Float[np.ndarray, "layer head"]
+    """Attention between those other words."""
+    p: Float[np.ndarray, "layer head"]
+    """One-sided p-value of the paired t-test over units that `compared` is above `others`, corrected over all heads;
+    NaN with fewer than 2 units to compare."""
+    held_out: HeldOutLink | None
+    """None with one unit."""
+
+    def beats(self, alpha: float) -> Bool[np.ndarray, "layer head"]:
+        """Heads that attend from the first word to the second clearly more than evenly spread attention, and
+        significantly more than between other words at the same distance.
+        """
+        return (self.p < alpha) & (self.shares > (1 + LEAST_GAIN) * self.even[:, None])
+
+
+def pattern_links(
+    texts: Sequence[PatternAttention],
+    documents: Sequence[str | None] | None = None,
+    *,
+    alpha: float = 0.05,
+    correction: Correction = "bh",
+) -> PatternLinks:
+    """Means over texts, with intervals and tests.
+
+    Documents are the units of intervals and tests where these are known, because texts of one document are similar
+    (attention_sieve.core.statistics.means); otherwise texts count as independent.
+
+    Args:
+        texts: results of `attention_sieve.core.word_links.question.WORD_LINKS`.
+        documents: name of each text's document, None for a text without one; None if no document is known.
+        alpha: intervals cover 1 - alpha.
+        correction: of the p-values over all heads.
+
+    Raises: AnalysisError if no text has a pair whose first word can attend to the second.
+    """
+    with_pairs = [index for index, text in enumerate(texts) if text.n_pairs]
+    if not with_pairs:
+        raise AnalysisError("In no text with this pattern can the first word attend to the second. Choose other words.")
+    texts = [texts[index] for index in with_pairs]
+    numbers = None if documents is None else document_numbers([documents[index] for index in with_pairs])
+    units = np.arange(len(texts)) if numbers is None else numbers
+    shares, compared, others = (
+        np.stack([getattr(text, name) for text in texts]).astype(np.float64)
+        for name in ("shares", "compared", "others")
+    )
+    share_means, differences = _means(shares, units), _means(compared - others, units)
+    low, high = share_interval(share_means, alpha)
+    return PatternLinks(
+        n_texts=len(texts),
+        n_pairs=sum(text.n_pairs for text in texts),
+        n_documents=None if numbers is None else share_means.n_documents,
+        shares=share_means.mean,
+        low=low,
+        high=high,
+        even=np.stack([text.even for text in texts]).mean(axis=0, dtype=np.float64),
+        n_compared=differences.n_cases,
+        compared=_means(compared, units).mean,
+        others=_means(others, units).mean,
+        p=adjusted(above_zero(differences), correction),
+        held_out=_held_out(shares, others, units, alpha) if share_means.n_documents >= N_HALVES else None,
+    )
+
+
+def _means(values: Float[np.ndarray, "text *head"], units: Int[np.ndarray, " text"]) -> DocumentMeans:
+    """Means over the texts with a value; these are the same texts for all heads that were not removed."""
+    has_value = np.isfinite(values.reshape(len(values), -1)).any(axis=1)
+    n_texts = np.unique(units[has_value], return_counts=True)[1]
+    return document_means(document_sums(np.moveaxis(values[has_value], 0, -1), units[has_value]), n_texts)
+
+
+def _held_out(
+    shares: Float[np.ndarray, "text layer head"],
+    others: Float[np.ndarray, "text layer head"],
+    units: Int[np.ndarray, " text"],
+    alpha: float,
+) -> HeldOutLink:
+    heads, best_heads = [], np.zeros((len(shares), 2), int)
+    for half in range(N_HALVES):
+        is_in_half = units % N_HALVES == half
+        half_means = shares[is_in_half].mean(axis=0)
+        # NaN: the head was removed.
+        best = np.unravel_index(np.nan_to_num(half_means, nan=-1).argmax(), half_means.shape)
+        layer, head = (int(index) for index in best)
+        heads.append((layer, head))
+        best_heads[~is_in_half] = layer, head
+    indices = (np.arange(len(shares)), *best_heads.T)
+    held_out = _means(shares[indices], units)
+    low, high = share_interval(held_out, alpha)
+    return HeldOutLink(
+        heads=(heads[0], heads[1]),
+        share=float(held_out.mean),
+        low=float(low),
+        high=float(high),
+        others=float(_means(others[indices], units).mean),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

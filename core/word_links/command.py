@@ -9,8 +9,7 @@ from attention_sieve.core.attention.settings import head_name
 from attention_sieve.core.commands import read_texts, write_finding
 from attention_sieve.core.options import add_analysis_command, add_parser_options, add_texts_options, settings_of
 from attention_sieve.core.statistics.means import documents_note
-from attention_sieve.core.word_links.analysis import WORD_LINK_ANALYSIS, WordLinkSettings
-from attention_sieve.core.word_links.on_corpus import PatternLinks
+from attention_sieve.core.word_links.analysis import WORD_LINK_ANALYSIS, PatternLinks, WordLinkSettings
 from attention_sieve.core.word_links.pattern import Pattern
 
 

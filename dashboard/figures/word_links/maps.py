@@ -8,7 +8,7 @@ import pandas as pd
 from jaxtyping import Bool
 
 from attention_sieve.core.attention.settings import Head, head_name
-from attention_sieve.core.word_links.on_corpus import PatternLinks
+from attention_sieve.core.word_links.analysis import PatternLinks
 from attention_sieve.core.word_links.on_text import WordLinks
 from attention_sieve.dashboard.figures.head_map import NOT_APPLICABLE, HeadMap, intervals, percents, round_bound
 

@@ -10,8 +10,7 @@ from attention_sieve.core.command_lines import given_options
 from attention_sieve.core.passes.texts import queries_text
 from attention_sieve.core.statistics.means import documents_note
 from attention_sieve.core.texts.relations import ROOT, UNIVERSAL, Dependencies
-from attention_sieve.core.word_links.analysis import WORD_LINK_ANALYSIS, WordLinkSettings, word_link_table
-from attention_sieve.core.word_links.on_corpus import PatternLinks
+from attention_sieve.core.word_links.analysis import WORD_LINK_ANALYSIS, PatternLinks, WordLinkSettings, word_link_table
 from attention_sieve.core.word_links.on_text import TextWord
 from attention_sieve.core.word_links.pattern import Pattern
 from attention_sieve.dashboard import state

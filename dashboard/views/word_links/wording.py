@@ -3,8 +3,8 @@
 from math import isnan
 from typing import Final
 
+from attention_sieve.core.word_links.analysis import LEAST_GAIN
 from attention_sieve.core.word_links.habits import FURTHEST, STANDS_OUT
-from attention_sieve.core.word_links.on_corpus import LEAST_GAIN
 from attention_sieve.dashboard.figures.figure import counted, percent
 from attention_sieve.dashboard.plain import plain
 

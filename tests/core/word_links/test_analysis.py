@@ -14,8 +14,7 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.texts.relations import Dependencies
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import words_of
-from attention_sieve.core.word_links.analysis import WORD_LINK_ANALYSIS, WordLinkSettings
-from attention_sieve.core.word_links.on_corpus import pattern_links
+from attention_sieve.core.word_links.analysis import WORD_LINK_ANALYSIS, WordLinkSettings, pattern_links
 from attention_sieve.core.word_links.pattern import Pattern, PatternAttention, PatternText
 
 HEADS, RELATIONS = (2, 0, 2, 2), ("nsubj", "root", "obj", "punct")
