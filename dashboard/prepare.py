@@ -23,8 +23,8 @@ from attention_sieve.core.roles.controls import control_passes
 from attention_sieve.core.roles.question import MATCHED_PAIRS
 from attention_sieve.core.similarity.analysis import SIMILARITY_ANALYSIS
 from attention_sieve.core.surface.analysis import SURFACE_ANALYSIS
+from attention_sieve.core.word_links.analysis import DISTANCES
 from attention_sieve.core.word_links.pronouns import PRONOUNS
-from attention_sieve.core.word_links.question import DISTANCES
 from attention_sieve.dashboard.packages import check_packages
 from attention_sieve.dashboard.samples import EXAMPLE, VARIED, mention_sample, read_sample
 

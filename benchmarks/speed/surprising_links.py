@@ -14,8 +14,8 @@ from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
 from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.core.texts.text import Text
+from attention_sieve.core.word_links.analysis import DISTANCES
 from attention_sieve.core.word_links.habits import habits_of, surprising_links
-from attention_sieve.core.word_links.question import DISTANCES
 from attention_sieve.dashboard.samples import read_sample
 from benchmarks.shared import material
 from benchmarks.shared.sentences import sentences

@@ -1,6 +1,6 @@
 """The analysis of word links: how much each head attends from one word of a pattern to the other, as one value."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Final
@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from attention_sieve.core.answering import Analysis, text_itself
-from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.answering import Analysis, Question, as_fields, in_single_precision, text_alone, text_itself
+from attention_sieve.core.attention.settings import ONE_STACK, Head, PassSettings, Window
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.passes.texts import PassText, TextAttention
 from attention_sieve.core.statistics.cases import N_HALVES
 from attention_sieve.core.statistics.means import (
     Correction,
@@ -25,11 +27,74 @@ from attention_sieve.core.statistics.means import (
     share_interval,
 )
 from attention_sieve.core.texts.parsers import trees_source
+from attention_sieve.core.texts.text import Text
+from attention_sieve.core.word_links.habits import SumsByDistance, text_distances, word_attention
 from attention_sieve.core.word_links.pattern import Pattern, PatternAttention, PatternText
-from attention_sieve.core.word_links.question import WORD_LINKS
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+def _compute(
+    checkpoint: Checkpoint, texts: Sequence[PatternText], prepared: Sequence[PassText], settings: PassSettings
+) -> Iterator[list[tuple[int, PatternAttention]]]:
+    from attention_sieve.core.word_links.observer import pattern_attention
+
+    return pattern_attention(checkpoint, texts, prepared, settings)
+
+
+def _depends_on(item: PatternText) -> Mapping[str, object]:
+    words = {"segments": item.segments, "spans": item.spans}
+    return {**text_alone(item.text), **words, "pairs": item.pairs, "others": item.others}
+
+
+WORD_LINKS: Question[PatternText, PatternAttention] = Question(
+    name="word links",
+    text_of=lambda item: item.text,
+    depends_on=_depends_on,
+    compute=_compute,
+    pack=in_single_precision,
+    unpack=lambda arrays: PatternAttention(**as_fields(arrays)),
+    kinds=(*ONE_STACK, "encoder"),
+    why_not="A pattern is of words of one text, but decoder and cross-attention need two. Choose encoder attention.",
+)
+
+
+def _distances(
+    checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
+) -> Iterator[list[tuple[int, SumsByDistance]]]:
+    from attention_sieve.core.passes.batches import MapCollector, collect
+
+    layers = checkpoint.attentions[settings.kind]
+    for batch in collect(checkpoint, prepared, settings, MapCollector):
+        results = []
+        for index, attention in batch:
+            text = prepared[index]
+            whole = Window((0, len(text.queries.ids)), (0, len(text.keys.ids)))
+            of_text = TextAttention(
+                text=text,
+                causal=layers.causal,
+                window=whole,
+                attention=attention,
+                block=0,
+                overview=None,
+                reaches=layers.reaches,
+            )
+            results.append((index, text_distances(word_attention(of_text))))
+        yield results
+
+
+DISTANCES: Question[Text, SumsByDistance] = Question(
+    name="attention between words by distance",
+    text_of=text_itself,
+    depends_on=text_alone,
+    compute=_distances,
+    pack=in_single_precision,
+    unpack=lambda arrays: SumsByDistance(**arrays),
+    kinds=(*ONE_STACK, "encoder", "decoder"),
+    why_not="Words are compared with others of one text, but cross-attention joins two. Choose encoder attention.",
+)
+
 
 LEAST_GAIN: Final = 0.1
 """Minimum excess of a share over that of evenly spread attention, as a part of it: with enough texts, even a tiny
@@ -100,7 +165,7 @@ def pattern_links(
     (attention_sieve.core.statistics.means); otherwise texts count as independent.
 
     Args:
-        texts: results of `attention_sieve.core.word_links.question.WORD_LINKS`.
+        texts: results of `attention_sieve.core.word_links.analysis.WORD_LINKS`.
         documents: name of each text's document, None for a text without one; None if no document is known.
         alpha: intervals cover 1 - alpha.
         correction: of the p-values over all heads.

@@ -40,8 +40,8 @@ from attention_sieve.core.surface.analysis import gradient_question, surface_que
 from attention_sieve.core.surface.key_kinds import RowSettings
 from attention_sieve.core.texts.relations import dependencies
 from attention_sieve.core.texts.text import Text
+from attention_sieve.core.word_links.analysis import WORD_LINKS
 from attention_sieve.core.word_links.pattern import Pattern, PatternText
-from attention_sieve.core.word_links.question import WORD_LINKS
 
 TEXTS = (
     Text(("the cat sat on the mat, quickly.", "She drinks hot coffee.")),

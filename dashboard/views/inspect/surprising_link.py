@@ -11,8 +11,8 @@ import streamlit as st
 from attention_sieve.core.attention.settings import Head, Kind, PassSettings, head_name, head_names
 from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.core.texts.text import Text
+from attention_sieve.core.word_links.analysis import DISTANCES
 from attention_sieve.core.word_links.habits import Habits, SurprisingLink, habits_of, surprising_links
-from attention_sieve.core.word_links.question import DISTANCES
 from attention_sieve.dashboard import link, state
 from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.progress import in_its_place, with_progress

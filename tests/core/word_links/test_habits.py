@@ -14,6 +14,7 @@ from attention_sieve.core.attention.settings import PassSettings, Reach
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import SPECIAL
+from attention_sieve.core.word_links.analysis import DISTANCES
 from attention_sieve.core.word_links.habits import (
     FURTHEST,
     Habits,
@@ -22,7 +23,6 @@ from attention_sieve.core.word_links.habits import (
     text_distances,
     word_attention,
 )
-from attention_sieve.core.word_links.question import DISTANCES
 
 TEXT = PassText(kind="self", source=tokenized(BROTHER_TOKENS, BROTHER_WORDS))
 WORD_TOKENS = {"my": (1,), "brother": (2, 3), "broke": (4,), "his": (5,), "phone": (6,)}
