@@ -73,7 +73,7 @@ from attention_sieve.core.importance.question import ablation_question, slopes_q
 from attention_sieve.core.roles.question import SCORES
 from attention_sieve.core.similarity.distances import USUAL_DISTANCES
 from attention_sieve.core.similarity.analysis import distance_question
-from attention_sieve.core.surface.key_kinds import RowSettings
+from attention_sieve.core.surface.per_text import RowSettings
 from attention_sieve.core.surface.analysis import surface_question
 from attention_sieve.core.texts.text import Text
 inference, engine = Inference(Store(Path(sys.argv[1]))), Engine(find_checkpoint("bundled"), "cpu")

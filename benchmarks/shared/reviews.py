@@ -46,7 +46,7 @@ from attention_sieve.core.importance.question import (
 )
 from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.surface.analysis import surface_question
-from attention_sieve.core.surface.key_kinds import USUAL_ROWS
+from attention_sieve.core.surface.per_text import USUAL_ROWS
 from attention_sieve.core.texts.text import Text
 
 STEPS: Final = (0.1, 0.25, 0.5, 0.75)

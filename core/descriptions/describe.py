@@ -25,8 +25,7 @@ from attention_sieve.core.relations.cases import TextPredictions
 from attention_sieve.core.roles.record import Keys
 from attention_sieve.core.roles.roles import role_named
 from attention_sieve.core.statistics.means import half_interval, moments
-from attention_sieve.core.surface.key_kinds import PUNCTUATION
-from attention_sieve.core.surface.per_text import SHARES, TextSurface
+from attention_sieve.core.surface.per_text import PUNCTUATION, SHARES, TextSurface
 from attention_sieve.core.surface.statistics import head_statistics
 
 MOSTLY: Final = 0.5

@@ -21,8 +21,7 @@ from attention_sieve.core.descriptions.facts import (
 from attention_sieve.core.passes.texts import PassText, TextAttention
 from attention_sieve.core.relations.cases import TextPredictions
 from attention_sieve.core.relations.settings import DIRECTIONS
-from attention_sieve.core.surface.key_kinds import key_kinds
-from attention_sieve.core.surface.per_text import KEY_KINDS, SHARES, TextSurface
+from attention_sieve.core.surface.per_text import KEY_KINDS, SHARES, TextSurface, key_kinds
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import FIRST_WORD, Words, word_map
 

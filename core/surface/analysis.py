@@ -26,7 +26,6 @@ from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.statistics.series import SCORE_BINS, Series, Values
 from attention_sieve.core.surface.finding import GradientFinding, GradientSettings, SurfaceFinding, SurfaceSettings
 from attention_sieve.core.surface.frequencies import english_frequencies
-from attention_sieve.core.surface.key_kinds import PUNCTUATION, RowSettings
 from attention_sieve.core.surface.labels import (
     NEAR,
     OFFSETS,
@@ -36,7 +35,7 @@ from attention_sieve.core.surface.labels import (
     rare_chance,
     rare_values,
 )
-from attention_sieve.core.surface.per_text import SHARES, SPREAD, TextGradients, TextSurface
+from attention_sieve.core.surface.per_text import PUNCTUATION, SHARES, SPREAD, RowSettings, TextGradients, TextSurface
 from attention_sieve.core.surface.statistics import HeadStatistics, text_values
 from attention_sieve.core.texts.text import Text
 

@@ -9,9 +9,8 @@ from jaxtyping import Float, Int
 
 from attention_sieve.core.statistics.means import check_alpha
 from attention_sieve.core.surface.frequencies import FrequencyList, frequencies_of
-from attention_sieve.core.surface.key_kinds import PUNCTUATION, RowSettings
 from attention_sieve.core.surface.labels import HeadLabels, RareShares, head_labels, positional, rare_shares
-from attention_sieve.core.surface.per_text import TextGradients, TextSurface
+from attention_sieve.core.surface.per_text import PUNCTUATION, RowSettings, TextGradients, TextSurface
 from attention_sieve.core.surface.statistics import (
     HeadStatistics,
     gradient_statistics,
@@ -33,7 +32,7 @@ class SurfaceSettings:
     as_in_code: Annotated[
         bool, "compute shares and entropies as the code of Clark et al. does, which departs from their paper"
     ] = False
-    """As in attention_sieve.core.surface.key_kinds.RowSettings."""
+    """As in attention_sieve.core.surface.per_text.RowSettings."""
     alpha: Annotated[float, "confidence intervals cover 1 - alpha"] = 0.05
     frequencies: FrequencyList | None = None
     """Decides which words are rare; None for that of the texts that are read, or of English where these are few."""

@@ -19,8 +19,7 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.batches import BATCH_TOKENS, check_length, gates, model_inputs, plan_batches, to_device
 from attention_sieve.core.passes.metric import masked_tokens
 from attention_sieve.core.passes.texts import PassText
-from attention_sieve.core.surface.key_kinds import PUNCTUATION, key_kinds
-from attention_sieve.core.surface.per_text import KEY_KINDS, TextGradients
+from attention_sieve.core.surface.per_text import KEY_KINDS, PUNCTUATION, TextGradients, key_kinds
 
 
 def attention_gradients(

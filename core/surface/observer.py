@@ -15,17 +15,18 @@ from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.passes.batches import to_device
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.surface.frequencies import token_words
-from attention_sieve.core.surface.key_kinds import (
+from attention_sieve.core.surface.per_text import (
     MEASURES,
     NEIGHBOURS,
+    SHARES,
     SMOOTHED,
     USUAL_ROWS,
     RowSettings,
+    TextSurface,
     key_kinds,
     row_weights,
     uniform_entropies,
 )
-from attention_sieve.core.surface.per_text import SHARES, TextSurface
 from attention_sieve.core.texts.tokens import SPECIAL
 
 HIDDEN: Final = -2.0

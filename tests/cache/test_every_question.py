@@ -37,7 +37,7 @@ from attention_sieve.core.roles.rules import read_role
 from attention_sieve.core.similarity.analysis import distance_question
 from attention_sieve.core.similarity.distances import DistanceSettings
 from attention_sieve.core.surface.analysis import gradient_question, surface_question
-from attention_sieve.core.surface.key_kinds import RowSettings
+from attention_sieve.core.surface.per_text import RowSettings
 from attention_sieve.core.texts.relations import dependencies
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.word_links.analysis import WORD_LINKS

@@ -16,9 +16,8 @@ from attention_sieve.core.attention.settings import PassSettings, Reach
 from attention_sieve.core.checkpoints.checkpoint import AttentionLayers
 from attention_sieve.core.passes.batches import collect, model_inputs
 from attention_sieve.core.passes.texts import prepare
-from attention_sieve.core.surface.key_kinds import RowSettings, key_kinds, uniform_entropies
 from attention_sieve.core.surface.observer import SurfaceObserver
-from attention_sieve.core.surface.per_text import KEY_KINDS, SHARES
+from attention_sieve.core.surface.per_text import KEY_KINDS, SHARES, RowSettings, key_kinds, uniform_entropies
 from attention_sieve.core.surface.statistics import head_statistics
 from attention_sieve.core.texts.text import Text
 
