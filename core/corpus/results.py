@@ -60,8 +60,15 @@ from attention_sieve.core.surface.analysis import (
     SURFACE_NAMES,
     SURFACE_REDUCTION,
 )
-from attention_sieve.core.surface.labels import HeadLabels, RareShares, head_labels, positional_of_counts
-from attention_sieve.core.surface.statistics import OF_KEYS, HeadStatistics, statistics_of_moments
+from attention_sieve.core.surface.statistics import (
+    OF_KEYS,
+    HeadLabels,
+    HeadStatistics,
+    RareShares,
+    head_labels,
+    positional_of_counts,
+    statistics_of_moments,
+)
 
 N_AXES_OF_HEADS: Final = 3
 """Least number of axes of a series with heads: names, layers, heads."""

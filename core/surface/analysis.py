@@ -26,17 +26,18 @@ from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.statistics.series import SCORE_BINS, Series, Values
 from attention_sieve.core.surface.finding import GradientFinding, GradientSettings, SurfaceFinding, SurfaceSettings
 from attention_sieve.core.surface.frequencies import english_frequencies
-from attention_sieve.core.surface.labels import (
+from attention_sieve.core.surface.per_text import PUNCTUATION, SHARES, SPREAD, RowSettings, TextGradients, TextSurface
+from attention_sieve.core.surface.statistics import (
     NEAR,
     OFFSETS,
     RARE,
+    HeadStatistics,
     offset_counts,
     offset_shares,
     rare_chance,
     rare_values,
+    text_values,
 )
-from attention_sieve.core.surface.per_text import PUNCTUATION, SHARES, SPREAD, RowSettings, TextGradients, TextSurface
-from attention_sieve.core.surface.statistics import HeadStatistics, text_values
 from attention_sieve.core.texts.text import Text
 
 if TYPE_CHECKING:

@@ -9,13 +9,17 @@ from jaxtyping import Float, Int
 
 from attention_sieve.core.statistics.means import check_alpha
 from attention_sieve.core.surface.frequencies import FrequencyList, frequencies_of
-from attention_sieve.core.surface.labels import HeadLabels, RareShares, head_labels, positional, rare_shares
 from attention_sieve.core.surface.per_text import PUNCTUATION, RowSettings, TextGradients, TextSurface
 from attention_sieve.core.surface.statistics import (
+    HeadLabels,
     HeadStatistics,
+    RareShares,
     gradient_statistics,
+    head_labels,
     head_statistics,
     layer_statistics,
+    positional,
+    rare_shares,
     uniform_entropy,
 )
 from attention_sieve.core.texts.text import Text

@@ -1,6 +1,6 @@
 """Surface statistics of single texts: shares of attention by kind of key, entropy, confidence, most attended keys.
 
-Does not import torch. `attention_sieve.core.surface.statistics` and `attention_sieve.core.surface.labels` aggregate
+Does not import torch. `attention_sieve.core.surface.statistics` and `attention_sieve.core.surface.statistics` aggregate
 them over texts.
 """
 

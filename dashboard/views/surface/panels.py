@@ -11,8 +11,7 @@ from jaxtyping import Float
 
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.surface.finding import SurfaceFinding
-from attention_sieve.core.surface.labels import HeadLabels
-from attention_sieve.core.surface.statistics import HeadStatistics
+from attention_sieve.core.surface.statistics import HeadLabels, HeadStatistics
 from attention_sieve.dashboard.figures.head_map import Detail, HeadMap, round_bound
 from attention_sieve.dashboard.figures.surface.gradient_lines import agreement_lines
 from attention_sieve.dashboard.figures.surface.scatter import TITLES, entropy_panel, panels_of, share_scatter

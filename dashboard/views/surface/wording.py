@@ -5,8 +5,8 @@ from typing import Final
 
 from attention_sieve.core.passes.metric import MASKED_SHARE
 from attention_sieve.core.relations.settings import VOITA_MARGIN
-from attention_sieve.core.surface.labels import FREQUENT, POSITIONAL_SHARE, RARE_OVER_CHANCE, RARE_SHARE
 from attention_sieve.core.surface.per_text import CODE_SEPARATORS, SMOOTHED
+from attention_sieve.core.surface.statistics import FREQUENT, POSITIONAL_SHARE, RARE_OVER_CHANCE, RARE_SHARE
 from attention_sieve.core.texts.relations import RELATIONS
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.figure import counted, percent

@@ -47,9 +47,14 @@ from attention_sieve.core.roles.uncertainty.anytime import role_evidence
 from attention_sieve.core.statistics.series import TAUS, quantile
 from attention_sieve.core.surface.analysis import surface_question
 from attention_sieve.core.surface.frequencies import english_frequencies
-from attention_sieve.core.surface.labels import head_labels, positional, rare_shares
 from attention_sieve.core.surface.per_text import USUAL_ROWS
-from attention_sieve.core.surface.statistics import head_statistics, layer_statistics
+from attention_sieve.core.surface.statistics import (
+    head_labels,
+    head_statistics,
+    layer_statistics,
+    positional,
+    rare_shares,
+)
 from attention_sieve.core.texts.text import read_typed
 
 ROOT = Path(__file__).parents[3]

@@ -13,9 +13,16 @@ from attention_sieve.core.surface.analysis import GRADIENT_ANALYSIS, SURFACE_ANA
 from attention_sieve.core.surface.command import add_command
 from attention_sieve.core.surface.finding import SurfaceSettings
 from attention_sieve.core.surface.frequencies import read_frequencies
-from attention_sieve.core.surface.labels import OFFSETS, head_labels, offset_shares, positional, rare_shares
 from attention_sieve.core.surface.per_text import KEY_KINDS
-from attention_sieve.core.surface.statistics import head_statistics, layer_statistics
+from attention_sieve.core.surface.statistics import (
+    OFFSETS,
+    head_labels,
+    head_statistics,
+    layer_statistics,
+    offset_shares,
+    positional,
+    rare_shares,
+)
 from attention_sieve.core.texts.text import Text
 
 TEXTS = (Text(("the black cat sat on the mat.",)), Text(("who ran", "a dog ran, where it sat")), Text(("it is",)))

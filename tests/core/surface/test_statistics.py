@@ -10,26 +10,24 @@ from scipy import stats
 
 from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.surface.frequencies import FrequencyList
-from attention_sieve.core.surface.labels import (
-    NEAR,
-    OFFSETS,
-    RADIUS,
-    RARE,
-    PositionalHeads,
-    RareShares,
-    head_labels,
-    offset_shares,
-    positional,
-    rare_shares,
-)
 from attention_sieve.core.surface.observer import SurfaceObserver
 from attention_sieve.core.surface.per_text import SHARES, SPREAD, TextSurface
 from attention_sieve.core.surface.statistics import (
     BEHAVIOURS,
+    NEAR,
+    OFFSETS,
+    RADIUS,
+    RARE,
     HeadStatistics,
+    PositionalHeads,
+    RareShares,
     behaviours,
+    head_labels,
     head_statistics,
     layer_statistics,
+    offset_shares,
+    positional,
+    rare_shares,
     uniform_entropy,
 )
 from attention_sieve.core.texts.text import Text
