@@ -15,8 +15,7 @@ from attention_sieve.core.commands import (
     write_reading,
 )
 from attention_sieve.core.options import add_analysis_command, add_texts_options, column_list, settings_of
-from attention_sieve.core.surface.analysis import GRADIENT_ANALYSIS, SURFACE_ANALYSIS
-from attention_sieve.core.surface.finding import GradientSettings
+from attention_sieve.core.surface.analysis import GRADIENT_ANALYSIS, SURFACE_ANALYSIS, GradientSettings
 from attention_sieve.core.surface.frequencies import FREQUENCY_SUFFIXES, read_frequencies
 from attention_sieve.core.texts.text import texts_sha256
 

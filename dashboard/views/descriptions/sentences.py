@@ -22,8 +22,7 @@ from attention_sieve.core.roles.hypotheses import HeadTests, tests_of
 from attention_sieve.core.roles.measures import USUAL, TextMeasures
 from attention_sieve.core.roles.question import SCORES
 from attention_sieve.core.roles.roles import coarse_roles
-from attention_sieve.core.surface.analysis import SURFACE_ANALYSIS
-from attention_sieve.core.surface.finding import SurfaceFinding
+from attention_sieve.core.surface.analysis import SURFACE_ANALYSIS, SurfaceFinding
 from attention_sieve.core.surface.per_text import TextSurface
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.controls import SAMPLES, memory

@@ -10,8 +10,13 @@ from attention_sieve.cache.answers import CorpusFinding
 from attention_sieve.core.attention.settings import highest_head
 from attention_sieve.core.command_lines import given_options
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.surface.analysis import GRADIENT_ANALYSIS, SURFACE_ANALYSIS
-from attention_sieve.core.surface.finding import GradientFinding, GradientSettings, SurfaceSettings
+from attention_sieve.core.surface.analysis import (
+    GRADIENT_ANALYSIS,
+    SURFACE_ANALYSIS,
+    GradientFinding,
+    GradientSettings,
+    SurfaceSettings,
+)
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.surface.gradient_lines import gradient_lines
 from attention_sieve.dashboard.files import provenance

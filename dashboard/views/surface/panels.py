@@ -10,7 +10,7 @@ import streamlit as st
 from jaxtyping import Float
 
 from attention_sieve.core.attention.settings import Head
-from attention_sieve.core.surface.finding import SurfaceFinding
+from attention_sieve.core.surface.analysis import SurfaceFinding
 from attention_sieve.core.surface.statistics import HeadLabels, HeadStatistics
 from attention_sieve.dashboard.figures.head_map import Detail, HeadMap, round_bound
 from attention_sieve.dashboard.figures.surface.gradient_lines import agreement_lines
