@@ -19,9 +19,8 @@ from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint
 from attention_sieve.core.coreference.analysis import COREFERENCE_ANALYSIS
-from attention_sieve.core.descriptions.accuracies import ReadMentions
+from attention_sieve.core.descriptions.accuracies import Fact, HeadDescription, ReadMentions, RelationFact, ShareFact
 from attention_sieve.core.descriptions.describe import Known, describe_heads
-from attention_sieve.core.descriptions.facts import Fact, HeadDescription, RelationFact, ShareFact
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
 from attention_sieve.core.relations.cases import RelationAccuracy, TextPredictions, relation_accuracies
 from attention_sieve.core.relations.settings import DIRECTIONS

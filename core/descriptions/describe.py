@@ -8,18 +8,20 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from attention_sieve.core.attention.settings import Head
-from attention_sieve.core.descriptions.accuracies import ReadMentions, best_relations, followed_mentions
-from attention_sieve.core.descriptions.facts import (
+from attention_sieve.core.descriptions.accuracies import (
     RESTS,
     Fact,
     HeadDescription,
     MentionFact,
+    ReadMentions,
     RelationFact,
     RoleFact,
     ShareFact,
     Sight,
     SpreadFact,
     Target,
+    best_relations,
+    followed_mentions,
 )
 from attention_sieve.core.relations.cases import TextPredictions
 from attention_sieve.core.roles.record import Keys

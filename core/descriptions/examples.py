@@ -8,12 +8,12 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from attention_sieve.core.attention.settings import Head
-from attention_sieve.core.descriptions.accuracies import ReadMentions
-from attention_sieve.core.descriptions.facts import (
+from attention_sieve.core.descriptions.accuracies import (
     RESTS,
     Fact,
     HeadDescription,
     MentionFact,
+    ReadMentions,
     RelationFact,
     ShareFact,
     Target,

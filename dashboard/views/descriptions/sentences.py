@@ -12,9 +12,8 @@ from jaxtyping import Float
 from attention_sieve.cache.answers import Answers, CorpusFinding
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.coreference.analysis import COREFERENCE_ANALYSIS, CoreferenceFinding
-from attention_sieve.core.descriptions.accuracies import ReadMentions
+from attention_sieve.core.descriptions.accuracies import HeadDescription, ReadMentions
 from attention_sieve.core.descriptions.describe import Known, describe_heads, with_roles
-from attention_sieve.core.descriptions.facts import HeadDescription
 from attention_sieve.core.passes.texts import queries_text
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
 from attention_sieve.core.relations.cases import TextPredictions

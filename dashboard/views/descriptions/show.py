@@ -10,8 +10,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attention_sieve.cache.serving.requests import Report
 from attention_sieve.core.attention.settings import Head, head_name
+from attention_sieve.core.descriptions.accuracies import ShareFact
 from attention_sieve.core.descriptions.examples import HeadExample, examples, resting, rests, telling_texts
-from attention_sieve.core.descriptions.facts import ShareFact
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.texts.parsers import trees_source
 from attention_sieve.core.texts.text import Text, write_typed

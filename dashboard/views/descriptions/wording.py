@@ -2,8 +2,7 @@
 
 from typing import Final
 
-from attention_sieve.core.descriptions.describe import is_mostly
-from attention_sieve.core.descriptions.facts import (
+from attention_sieve.core.descriptions.accuracies import (
     Fact,
     HeadDescription,
     KeyControl,
@@ -15,6 +14,7 @@ from attention_sieve.core.descriptions.facts import (
     SpreadFact,
     Target,
 )
+from attention_sieve.core.descriptions.describe import is_mostly
 from attention_sieve.core.relations.settings import DIRECTIONS
 from attention_sieve.core.roles.roles import role_named
 from attention_sieve.dashboard.figures.figure import counted, percent

@@ -11,12 +11,13 @@ from scipy.stats import ttest_rel
 from attention_sieve.core.descriptions.accuracies import (
     LEAST_CASES,
     LEAST_MENTIONS,
+    MentionFact,
     ReadMentions,
+    ShareFact,
     best_relations,
     followed_mentions,
 )
 from attention_sieve.core.descriptions.describe import Known, describe_heads
-from attention_sieve.core.descriptions.facts import MentionFact, ShareFact
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from made_heads import FINDER, SHAPE, surface, text
 
+from attention_sieve.core.descriptions.accuracies import RelationFact, RoleFact, ShareFact, SpreadFact
 from attention_sieve.core.descriptions.describe import Known, describe_heads, is_mostly, with_roles
-from attention_sieve.core.descriptions.facts import RelationFact, RoleFact, ShareFact, SpreadFact
 from attention_sieve.core.roles.roles import COARSE_ROLES
 from attention_sieve.core.surface.per_text import SHARES
 

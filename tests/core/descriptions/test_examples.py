@@ -8,9 +8,15 @@ from made_heads import FINDER, ROOT, predictions, surface
 from made_stories import made
 
 from attention_sieve.core.attention.settings import Window
-from attention_sieve.core.descriptions.accuracies import ReadMentions
+from attention_sieve.core.descriptions.accuracies import (
+    HeadDescription,
+    KeyControl,
+    MentionFact,
+    ReadMentions,
+    RelationFact,
+    ShareFact,
+)
 from attention_sieve.core.descriptions.examples import MOST_TOKENS, examples, resting, rests, telling_texts
-from attention_sieve.core.descriptions.facts import HeadDescription, KeyControl, MentionFact, RelationFact, ShareFact
 from attention_sieve.core.passes.texts import PassText, TextAttention
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText, words_of

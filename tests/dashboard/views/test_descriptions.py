@@ -8,7 +8,7 @@ import pytest
 from reading import button, choose_heads, sent
 from streamlit.util import calc_hash
 
-from attention_sieve.core.descriptions.facts import (
+from attention_sieve.core.descriptions.accuracies import (
     HeadDescription,
     KeyControl,
     MentionFact,
