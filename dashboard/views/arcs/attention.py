@@ -1,7 +1,7 @@
 """Attention of the chosen heads: arcs, and the overview of a long text."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 from weakref import WeakKeyDictionary
@@ -15,8 +15,9 @@ from attention_sieve.core.attention.settings import Head, Window, head_name, hea
 from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.core.roles.measures import SyntacticDirection
 from attention_sieve.core.texts.text import Text
-from attention_sieve.dashboard import state, wording
+from attention_sieve.dashboard import link, state, wording
 from attention_sieve.dashboard.components.arcs import MOST_HEADS, MOST_TOKENS_UNSCROLLED, attention_arcs
+from attention_sieve.dashboard.components.arcs.look import NAMES, ArcSettings, read_look
 from attention_sieve.dashboard.components.arcs.values import AskedLink, Asking, GridBeside, Overlay
 from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
 from attention_sieve.dashboard.components.grid import Sieves, frame_of, sieves_in
@@ -27,12 +28,75 @@ from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.downloads import drawing_downloads
 from attention_sieve.dashboard.files.provenance import command
 from attention_sieve.dashboard.state import Choice
-from attention_sieve.dashboard.views.arcs.look import look_at, look_now, n_pinned, take_look
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.pickers import one_of
 from attention_sieve.dashboard.views.text.on_screen import OnScreen
 from attention_sieve.dashboard.views.word_links import wording as words_wording
 from attention_sieve.dashboard.views.word_links.choice import take_token
+
+linked_arcs: Final = st.fragment(attention_arcs)
+"""Arcs in a fragment: changing their settings reruns nothing else of the page."""
+LOOK: Final = "arcs look"
+_PINNED: Final = "times that the page has pinned a token"
+
+
+@dataclass(frozen=True)
+class _SavedLook:
+    tokens: int
+    look: ArcSettings
+
+
+def look_at(queries: Side, keys: Side) -> ArcSettings:
+    """The settings of the arcs for these tokens; on a first visit, those in the link.
+
+    A pin is kept only for the tokens on which it was set.
+    """
+    tokens = hash((*queries.tokens, queries.start, *keys.tokens, keys.start))
+    saved: _SavedLook | None = st.session_state.get(LOOK)
+    if link.asks_for(NAMES) or saved is None:
+        look = _linked(queries, keys)
+    elif saved.tokens == tokens:
+        look = saved.look
+    else:
+        look = ArcSettings(**{**saved.look.parameters, "pin": ""}).on(queries, keys)
+    st.session_state[LOOK] = _SavedLook(tokens, look)
+    link.put(NAMES, look.parameters)
+    return look
+
+
+def look_now() -> ArcSettings:
+    saved: _SavedLook = st.session_state[LOOK]
+    return saved.look
+
+
+def pin_word(text_attention: TextAttention, token: int) -> None:
+    """Pin a token that looks, by its position in the whole text. Call it before the arcs are drawn."""
+    take_look(replace(look_at(*sides(text_attention)), pin=f"from-{token}"))
+    st.session_state[_PINNED] = n_pinned() + 1
+
+
+def n_pinned() -> int:
+    return st.session_state.get(_PINNED, 0)
+
+
+def take_look(look: ArcSettings) -> None:
+    """Remember the reader's settings, and write them to the address bar."""
+    st.session_state[LOOK] = _SavedLook(st.session_state[LOOK].tokens, look)
+    link.put(NAMES, look.parameters)
+
+
+def _linked(queries: Side, keys: Side) -> ArcSettings:
+    """The settings in the link; reports those that are invalid or do not fit the tokens."""
+    values = {name: value for name in NAMES if (value := link.take(name))}
+    look = read_look(values)
+    applicable = look.on(queries, keys)
+    for name in NAMES:
+        if name in values and not getattr(look, name):
+            link.say(wording.no_such_look(name, link.quoted(values[name])))
+        elif name in values and not getattr(applicable, name):
+            link.say(wording.not_in_text(name, link.quoted(values[name])))
+    return applicable
+
 
 _sieves: Final[WeakKeyDictionary[TextAttention, dict[tuple[SyntacticDirection, tuple[str, ...]], Sieves]]] = (
     WeakKeyDictionary()
