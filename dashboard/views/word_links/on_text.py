@@ -1,26 +1,120 @@
 """Which heads look from one word of the text on screen to another: a ranked list and a map of all heads."""
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Final
 
 import streamlit as st
 
 from attention_sieve.core.attention.settings import Head, head_name
+from attention_sieve.core.command_lines import given_options
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.passes.texts import TextAttention
-from attention_sieve.core.word_links.on_text import word_links
+from attention_sieve.core.passes.texts import TextAttention, queries_text
+from attention_sieve.core.statistics.means import documents_note
+from attention_sieve.core.texts.relations import ROOT, UNIVERSAL, Dependencies
+from attention_sieve.core.word_links.analysis import WORD_LINK_ANALYSIS, PatternLinks, WordLinkSettings, word_link_table
+from attention_sieve.core.word_links.on_text import TextWord, word_links
+from attention_sieve.core.word_links.pattern import Pattern
 from attention_sieve.dashboard import state
-from attention_sieve.dashboard.figures.word_links.maps import NamedLinks, link_map, link_table
+from attention_sieve.dashboard.figures.word_links.maps import NamedLinks, link_map, link_table, pattern_map
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.downloads import table_downloads
-from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.files.provenance import command
+from attention_sieve.dashboard.plain import errors_shown, plain, show_error
 from attention_sieve.dashboard.progress import in_its_place
+from attention_sieve.dashboard.views.asking import find, policy, trees_of
 from attention_sieve.dashboard.views.charts import head_selection, show_head_map
 from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences, with_sentences
 from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.pickers import from_list, one_of
 from attention_sieve.dashboard.views.text.on_screen import OnScreen
 from attention_sieve.dashboard.views.word_links import wording
-from attention_sieve.dashboard.views.word_links.choice import pick_words
-from attention_sieve.dashboard.views.word_links.on_corpus import over_the_corpus
+from attention_sieve.dashboard.views.word_links.choice import WordChoice, pick_words
+
+
+def over_the_corpus(visit: Visit, words: WordChoice | None, heads: list[Head]) -> None:
+    """Draw the links over the corpus once the reader opens the expander."""
+    with st.expander(wording.OVER, key="links over corpus", on_change="rerun") as expander:
+        if not expander.open:
+            return
+        with errors_shown():
+            _answer(visit, words, heads)
+
+
+def _answer(visit: Visit, words: WordChoice | None, heads: list[Head]) -> None:
+    WORD_LINK_ANALYSIS.question(WORD_LINK_ANALYSIS.settings).check(visit.settings.kind)
+    texts = tuple(queries_text(text, visit.settings.kind) for text in visit.texts)
+    trees = trees_of(visit, texts)
+    if trees is None:
+        return
+    pattern = _pattern(words, trees)
+    if pattern is None:
+        st.caption(wording.TWO_OR_RELATION)
+        return
+    criterion = visit.choice.criterion
+    settings = WordLinkSettings(pattern=pattern, alpha=criterion.alpha, correction=criterion.correction)
+    found = find(visit, WORD_LINK_ANALYSIS, settings)
+    if found is None:
+        return
+    links = found.finding.links
+    title = wording.pattern(pattern.query, pattern.key, pattern.relation, pattern.from_dependent)
+    _best(links, title)
+    name = visit.engine.files.name
+    facts = {
+        **provenance.engine_facts(visit.choice, visit.engine),
+        **WORD_LINK_ANALYSIS.facts(found.finding, settings),
+        **command("word-links", visit.choice, visit.engine, visit.texts, *_options(settings), too_long=policy()),
+    }
+    label = f"Links {title} in {name}"
+    picture = pattern_map(links, settings.alpha, title=f"% of attention {title}", label=label, beats=wording.BEATS)
+    reset = (visit.engine.files.fingerprint, links.shares.shape, tuple(heads))
+    selection = head_selection("pattern map", heads, reset, state.push_heads)
+    file = "map of links over the corpus"
+    show_head_map(picture, selection, file=file, facts={**facts, "texts": str(links.n_texts)})
+    st.caption(f"{wording.OVER_NOTE} {documents_note(links.n_documents)}")
+    table = word_link_table(found.finding).sort_values("share", ascending=False, kind="stable", ignore_index=True)
+    table_downloads("links over the corpus", with_sentences(table, kept_sentences(visit)), facts)
+
+
+def _pattern(words: WordChoice | None, trees: Sequence[Dependencies]) -> Pattern | None:
+    """The pattern of the chosen words and relation; None while they do not determine one."""
+    counts = Counter(
+        UNIVERSAL.get(name, name)
+        for tree in trees
+        for name, head in zip(tree.relations, tree.heads.tolist())
+        if head != ROOT
+    )
+    names = {name: name for name, _ in counts.most_common()}
+    options = {wording.NO_RELATION: None, **names}
+    relation = from_list(wording.RELATION, options, key="linked by", help=wording.RELATION_HELP)
+    directions = {wording.FROM_DEPENDENT: True, wording.FROM_HEAD: False}
+    from_dependent = True if relation is None else one_of(wording.WAY, directions, key="links from")
+    query, key = (None, None) if words is None else (_only(words.queries), _only(words.keys))
+    if relation is None and (query is None or key is None):
+        return None
+    return Pattern(query, key, relation, from_dependent=from_dependent)
+
+
+def _only(words: dict[str, TextWord]) -> str | None:
+    """The chosen word, wherever it occurs; None for any."""
+    return next(iter(words.values())).text if len(words) == 1 else None
+
+
+def _best(links: PatternLinks, title: str) -> None:
+    st.markdown(wording.over(plain(title), links.n_pairs, links.n_texts))
+    if (held_out := links.held_out) is not None:
+        names = [head_name(*head) for head in dict.fromkeys(held_out.heads)]
+        even = float(links.even[[layer for layer, _ in held_out.heads]].mean())
+        st.markdown(wording.held_out(names, held_out.share, held_out.low, held_out.high, even, held_out.others))
+
+
+def _options(settings: WordLinkSettings) -> list[str]:
+    pattern = settings.pattern
+    named = {"from": pattern.query, "to": pattern.key, "relation": pattern.relation}
+    of_pattern = [f"--{name}={value}" for name, value in named.items() if value]
+    from_head = [] if pattern.from_dependent else ["--from-head"]
+    return [*of_pattern, *from_head, *given_options(settings, WORD_LINK_ANALYSIS.settings)]
+
 
 LISTED: Final = 4
 
