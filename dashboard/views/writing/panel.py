@@ -13,13 +13,14 @@ from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.heads_off import token_to_predict
 from attention_sieve.dashboard.views.text.on_screen import OnScreen
 from attention_sieve.dashboard.views.writing import wording
-from attention_sieve.dashboard.views.writing.button import continuation_of, wish_to_write
-from attention_sieve.dashboard.views.writing.choice import (
+from attention_sieve.dashboard.views.writing.button import (
     Written,
+    continuation_of,
     first_difference,
     go,
     put,
     remember,
+    wish_to_write,
     written,
     written_before,
 )
