@@ -7,7 +7,7 @@ import numpy as np
 from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.components.arcs import SCROLL_HEIGHT, arcs_data, row_sums, sieve_data
-from attention_sieve.dashboard.components.arcs.values import ArcStyle, Overlay
+from attention_sieve.dashboard.components.arcs.look import ArcStyle, Overlay
 from attention_sieve.dashboard.components.grid import Sieves, pack_patterns
 from attention_sieve.dashboard.components.source import base64_of, quantised
 from attention_sieve.dashboard.figures.text.arcs import AttentionMaps, Signs, sides

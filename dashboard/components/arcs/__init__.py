@@ -10,8 +10,16 @@ from jaxtyping import Bool, Float, Int
 
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.roles.roles import role_title
-from attention_sieve.dashboard.components.arcs.look import ArcSettings, read_look
-from attention_sieve.dashboard.components.arcs.values import AS_USUAL, ArcStyle, AskedLink, Asking, GridBeside, Overlay
+from attention_sieve.dashboard.components.arcs.look import (
+    AS_USUAL,
+    ArcSettings,
+    ArcStyle,
+    AskedLink,
+    Asking,
+    GridBeside,
+    Overlay,
+    read_look,
+)
 from attention_sieve.dashboard.components.source import Selection, Source, as_text, base64_of, joined, push, quantised
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LESS, MORE, WORD_COLORS, head_color
 from attention_sieve.dashboard.figures.text.arcs import (

@@ -17,8 +17,15 @@ from attention_sieve.core.roles.measures import SyntacticDirection
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard import link, state, wording
 from attention_sieve.dashboard.components.arcs import MOST_HEADS, MOST_TOKENS_UNSCROLLED, attention_arcs
-from attention_sieve.dashboard.components.arcs.look import NAMES, ArcSettings, read_look
-from attention_sieve.dashboard.components.arcs.values import AskedLink, Asking, GridBeside, Overlay
+from attention_sieve.dashboard.components.arcs.look import (
+    NAMES,
+    ArcSettings,
+    AskedLink,
+    Asking,
+    GridBeside,
+    Overlay,
+    read_look,
+)
 from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
 from attention_sieve.dashboard.components.grid import Sieves, frame_of, sieves_in
 from attention_sieve.dashboard.components.overview import Overview, attention_overview

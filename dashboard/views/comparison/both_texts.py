@@ -16,7 +16,7 @@ from attention_sieve.core.texts.tokens import TooLong
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.components.arcs import MOST_HEADS
-from attention_sieve.dashboard.components.arcs.values import ArcStyle, Controls, Group
+from attention_sieve.dashboard.components.arcs.look import ArcStyle, Controls, Group
 from attention_sieve.dashboard.components.source import Selection
 from attention_sieve.dashboard.figures.text.arcs import AttentionMaps, Signs, visible
 from attention_sieve.dashboard.figures.text.common import in_common

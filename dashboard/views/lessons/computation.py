@@ -7,7 +7,7 @@ from typing import Literal
 from attention_sieve.cache.answers import Engine
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.passes.texts import TextAttention
-from attention_sieve.dashboard.components.arcs.values import AskedLink
+from attention_sieve.dashboard.components.arcs.look import AskedLink
 from attention_sieve.dashboard.views.corpus import Corpus
 from attention_sieve.dashboard.views.frame import Visit
 

@@ -12,7 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.dashboard import state
-from attention_sieve.dashboard.components.arcs.values import AskedLink
+from attention_sieve.dashboard.components.arcs.look import AskedLink
 from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.views.arcs.attention import LOOK, look_now
 from attention_sieve.dashboard.views.lessons import course, presenting, tally

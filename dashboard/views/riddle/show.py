@@ -17,8 +17,7 @@ from attention_sieve.core.word_links.pronouns import PRONOUNS, PronounLink, Pron
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.components.arcs import attention_arcs
-from attention_sieve.dashboard.components.arcs.look import ArcSettings
-from attention_sieve.dashboard.components.arcs.values import ArcStyle
+from attention_sieve.dashboard.components.arcs.look import ArcSettings, ArcStyle
 from attention_sieve.dashboard.components.drawing import drawing
 from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
 from attention_sieve.dashboard.components.grid import GridOnText, patterns_of, role_grid

@@ -25,8 +25,7 @@ from attention_sieve.core.texts.patterns import QUERY
 from attention_sieve.core.texts.text import Text, decoded, read_typed
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.components.arcs import MOST_HEADS, attention_arcs
-from attention_sieve.dashboard.components.arcs.look import ArcSettings
-from attention_sieve.dashboard.components.arcs.values import ArcStyle, Overlay
+from attention_sieve.dashboard.components.arcs.look import ArcSettings, ArcStyle, Overlay
 from attention_sieve.dashboard.components.source import Selection
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.plain import errors_shown, plain, show_error

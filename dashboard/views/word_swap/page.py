@@ -17,7 +17,7 @@ from attention_sieve.core.texts.tokens import SPECIAL
 from attention_sieve.dashboard import controls, drawer, state
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.components.arcs import MOST_HEADS
-from attention_sieve.dashboard.components.arcs.values import ArcStyle, Controls, Group
+from attention_sieve.dashboard.components.arcs.look import ArcStyle, Controls, Group
 from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
 from attention_sieve.dashboard.components.source import Selection
 from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound

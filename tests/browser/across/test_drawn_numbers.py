@@ -8,8 +8,7 @@ from steps import slow_down
 
 from attention_sieve.dashboard.components import arcs
 from attention_sieve.dashboard.components.arcs import attention_arcs
-from attention_sieve.dashboard.components.arcs.look import ArcSettings
-from attention_sieve.dashboard.components.arcs.values import Overlay
+from attention_sieve.dashboard.components.arcs.look import ArcSettings, Overlay
 from attention_sieve.dashboard.components.source import Selection
 from attention_sieve.dashboard.figures.text.arcs import AttentionMaps, Side, strongest_links, top_share
 

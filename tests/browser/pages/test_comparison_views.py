@@ -112,8 +112,7 @@ def differences():
     from test_comparison_views import attention_of, sharp_and_thin, side_of
 
     from attention_sieve.dashboard.components.arcs import attention_arcs
-    from attention_sieve.dashboard.components.arcs.look import ArcSettings
-    from attention_sieve.dashboard.components.arcs.values import ArcStyle, Group, Overlay
+    from attention_sieve.dashboard.components.arcs.look import ArcSettings, ArcStyle, Group, Overlay
     from attention_sieve.dashboard.components.source import Selection
     from attention_sieve.dashboard.figures.text.arcs import AttentionMaps, Signs
 

@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.dashboard.components.arcs import arcs_data
-from attention_sieve.dashboard.components.arcs.values import AS_USUAL, ArcStyle, Group, Overlay
+from attention_sieve.dashboard.components.arcs.look import AS_USUAL, ArcStyle, Group, Overlay
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LESS, MORE
 from attention_sieve.dashboard.figures.text.arcs import AttentionMaps, Side, Signs, arcs_svg, top_share, visible
 
