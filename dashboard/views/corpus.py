@@ -24,7 +24,7 @@ from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.provenance import command, role_options, without_command
 from attention_sieve.dashboard.state import Choice
 from attention_sieve.dashboard.views.asking import find, kept, kept_finding, policy
-from attention_sieve.dashboard.views.evidence import keep
+from attention_sieve.dashboard.views.evidence import ledger
 from attention_sieve.dashboard.views.frame import Visit
 
 LONG_TEXT: Final = 64
@@ -130,13 +130,13 @@ def _tested(visit: Visit, asking: Callable[..., Found | None]) -> Corpus | None:
     if found is None:
         return None
     _follow_length(found.n_tokens)
-    if not keep.is_typed(choice):
+    if not ledger.is_typed(choice):
         return judged(found, choice)
-    texts = keep.counted(visit) if keep.decides(choice) else visit.texts
+    texts = ledger.counted(visit) if ledger.decides(choice) else visit.texts
     counted = found if texts == visit.texts else asking(replace(visit, texts=texts), ROLE_ANALYSIS, settings)
     if counted is None:
         return None
-    keep.remember(visit.texts)
+    ledger.remember(visit.texts)
     return replace(judged(found, choice, counted), bets_on=tuple(texts[position] for position in counted.positions))
 
 
@@ -155,7 +155,7 @@ def judged(found: Found, choice: Choice, counted: Found | None = None) -> Corpus
         found: in the texts.
         counted: in the texts that evidence counts; None for the same ones.
     """
-    bets = (counted or found) if keep.decides(choice) else None
+    bets = (counted or found) if ledger.decides(choice) else None
     finding = memory().get_or_put(
         "roles",
         (found.number, None if bets is None else bets.number, choice.criterion),

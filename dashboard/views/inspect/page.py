@@ -33,8 +33,8 @@ from attention_sieve.dashboard.views.asking import ask_about_long_texts
 from attention_sieve.dashboard.views.charts import head_selection
 from attention_sieve.dashboard.views.corpus import Corpus, corpus, kept_corpus
 from attention_sieve.dashboard.views.decoder_notes import decoder_notes
-from attention_sieve.dashboard.views.evidence import keep
-from attention_sieve.dashboard.views.evidence.keep import keep_button, say_what_was_kept
+from attention_sieve.dashboard.views.evidence import ledger
+from attention_sieve.dashboard.views.evidence.ledger import keep_button, say_what_was_kept
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.inspect import surprising_link, wording
 from attention_sieve.dashboard.views.leading import begin_first_lesson, lesson_panel, shows
@@ -286,7 +286,7 @@ def _this_head(visit: Visit, screen: OnScreen, tested: Corpus | None, heads: lis
         head_summary(visit, screen.now, tested, heads[-1])
     else:
         st.caption(wording.NO_HEAD)
-    if tested is not None and keep.is_typed(visit.choice):
+    if tested is not None and ledger.is_typed(visit.choice):
         how_decided(visit, tested)
 
 

@@ -27,7 +27,7 @@ from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.downloads import drawing_downloads
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views.corpus import Corpus
-from attention_sieve.dashboard.views.evidence import keep
+from attention_sieve.dashboard.views.evidence import ledger
 from attention_sieve.dashboard.views.evidence import wording as evidence_wording
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.pickers import from_list
@@ -117,12 +117,12 @@ def how_decided(visit: Visit, tested: Corpus) -> None:
         st.markdown(evidence_wording.evidence(criterion.alpha))
         if len(set(visit.texts)) < len(visit.texts):
             st.markdown(evidence_wording.DUPLICATES)
-        _taken_out(keep.taken_out(visit), keep.counted(visit), tested)
+        _taken_out(ledger.taken_out(visit), ledger.counted(visit), tested)
     elif criterion.method == "mean":
-        if keep.is_typed(visit.choice):
+        if ledger.is_typed(visit.choice):
             st.markdown(evidence_wording.BY_MEAN)
     else:
-        st.markdown(evidence_wording.BY_SHARE if keep.is_typed(visit.choice) else evidence_wording.VALID_ONCE)
+        st.markdown(evidence_wording.BY_SHARE if ledger.is_typed(visit.choice) else evidence_wording.VALID_ONCE)
 
 
 def _taken_out(removed: tuple[Text, ...], counted: tuple[Text, ...], tested: Corpus) -> None:
@@ -136,7 +136,7 @@ def _taken_out(removed: tuple[Text, ...], counted: tuple[Text, ...], tested: Cor
             key="start over",
             icon=":material/restart_alt:",
             help=evidence_wording.START_OVER_HELP,
-            on_click=keep.start_over,
+            on_click=ledger.start_over,
         )
     with st.expander(evidence_wording.WHICH):
         st.markdown(evidence_wording.WHY_COUNTED)

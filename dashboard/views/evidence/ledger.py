@@ -1,4 +1,4 @@
-"""Adds the text on screen to the typed corpus, which becomes the current corpus."""
+"""Texts that count for evidence: which ones, how many were taken out, and the button that keeps a typed one."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
