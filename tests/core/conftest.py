@@ -2,12 +2,15 @@ import shutil
 
 import pytest
 
+from attention_sieve.core import progress
+
 
 @pytest.fixture(autouse=True, scope="session")
 def results(tmp_path_factory):
-    """Commands keep their answers here."""
+    """Commands keep their answers here, and on a busy machine they do not tell how far they are."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path_factory.mktemp("results")))
+        patch.setattr(progress, "EVERY", 3_600)
         yield
 
 

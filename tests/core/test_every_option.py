@@ -1,13 +1,9 @@
 """Whatever stands in the place of a name, each command answers in one short line."""
 
-from pathlib import Path
-
 import pytest
 from command_help import commands as commands_of
 
 import attention_sieve.__main__ as program
-
-ROOT = Path(program.__file__).parents[1]
 
 GIVEN = ("a b " * 5_000, "n" * 300)
 USUAL = {

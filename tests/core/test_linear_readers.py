@@ -1,4 +1,4 @@
-"""Readers need seconds for the worst input that they accept, on which a quadratic one would need minutes or hours."""
+"""Readers need a second for the worst input that they accept, on which a quadratic one would need minutes or hours."""
 
 import time
 from contextlib import suppress
@@ -16,7 +16,9 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.texts.text import MAX_BYTES, MAX_CHARACTERS, decoded, read_file
 
 MARK = b"\xef\xbb\xbf"
-MOST_SECONDS = 15
+N_BYTES = MAX_BYTES // 4
+"""Of a file: in time that grows with the square, this takes minutes at least."""
+MOST_SECONDS = 5
 """Of the processor: about ten times what the slowest of them needs."""
 
 
@@ -36,10 +38,10 @@ def long_mentions():
 
 
 def file_of(name, start, unit, end=b""):
-    """The greatest file of such units; one that cannot be read takes its time, too."""
+    """A large file of such units; one that cannot be read takes its time, too."""
 
     def reader():
-        content = start + unit * ((MAX_BYTES - len(start + end)) // len(unit)) + end
+        content = start + unit * ((N_BYTES - len(start + end)) // len(unit)) + end
 
         def read():
             with suppress(AnalysisError):

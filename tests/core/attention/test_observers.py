@@ -166,7 +166,8 @@ class NoWaiting(TorchDispatchMode):
         kwargs = kwargs or {}
         name = str(func.overloadpacket)
         indexed = name in ("aten.index", "aten.index_put", "aten.index_put_")
-        if name in WAITS or (indexed and any(by_truth(place) for place in args[1])):
+        by_truth = indexed and any(isinstance(at, torch.Tensor) and at.dtype == torch.bool for at in args[1])
+        if name in WAITS or by_truth:
             self.waits.append(name)
         asked = kwargs.get("device")
         if name == "aten._to_copy" and asked is not None and torch.device(asked).type != args[0].device.type:
@@ -174,10 +175,6 @@ class NoWaiting(TorchDispatchMode):
             if args[0].is_meta:
                 return torch.zeros(args[0].shape, dtype=kwargs.get("dtype") or args[0].dtype)
         return func(*args, **kwargs)
-
-
-def by_truth(place):
-    return isinstance(place, torch.Tensor) and place.dtype == torch.bool
 
 
 def test_the_watcher_sees_what_waits():

@@ -1,10 +1,11 @@
-"""Fetching from a hub: one on this machine, asked by huggingface_hub itself, in a process that knows no other."""
+"""Fetching from a hub: one on this machine, asked by huggingface_hub itself, in processes that know no other."""
 
 import json
 import os
 import shutil
 import subprocess
 import sys
+from contextlib import contextmanager
 
 import pytest
 from local_hub import COMMIT, local_hub
@@ -14,83 +15,102 @@ from transformers import AutoModel
 
 from attention_sieve.core.checkpoints.find import find_checkpoint
 
-ASK = """
+ANSWER = """
 import json, sys
 from attention_sieve.core.checkpoints.find import base_on_hub, find_checkpoint
 from attention_sieve.core.checkpoints.hub import bytes_to_fetch, fetch
 from attention_sieve.core.errors import CheckpointError
-answers = []
-for step in sys.argv[2:]:
+for asked in sys.stdin:
+    step, name = asked.split()
     try:
         if step == "size":
-            answers.append(bytes_to_fetch(sys.argv[1]))
+            answer = bytes_to_fetch(name)
         elif step == "base":
-            answers.append(base_on_hub(sys.argv[1], fetch(sys.argv[1])[0]))
+            answer = base_on_hub(name, fetch(name)[0])
         else:
-            answer = find_checkpoint(sys.argv[1])
-            answers.append([answer.revision, answer.fingerprint])
+            found = find_checkpoint(name)
+            answer = [found.revision, found.fingerprint]
     except CheckpointError as error:
-        answers.append(str(error))
-print(json.dumps(answers))
+        answer = str(error)
+    print(json.dumps(answer), flush=True)
 """
+SMALL, KEPT, BASE, ADAPTER, ABSENT = (f"organisation/{name}" for name in ("small", "kept", "base", "lora", "absent"))
+NOBODY = "http://127.0.0.1:9"
 
 
-@pytest.fixture
-def ask(tmp_path):
-    def ask(address, name, *steps, **environment):
-        known = {**os.environ, "HF_ENDPOINT": address, "HF_HOME": str(tmp_path / "hub"), "HF_HUB_DISABLE_XET": "1"}
-        del known["HF_HUB_OFFLINE"]
-        command = [sys.executable, "-c", ASK, name, *steps]
-        said = subprocess.run(command, env={**known, **environment}, check=True, capture_output=True, text=True)
-        return json.loads(said.stdout)
+@contextmanager
+def asking(address, home, **environment):
+    """ask(step, name) -> what a process answers that takes this address for the hub's."""
+    known = {**os.environ, "HF_ENDPOINT": address, "HF_HOME": str(home), "HF_HUB_DISABLE_XET": "1"}
+    del known["HF_HUB_OFFLINE"]
+    command, pipes = [sys.executable, "-c", ANSWER], {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, env={**known, **environment}, **pipes) as process:
 
-    return ask
+        def ask(step, name):
+            print(step, name, file=process.stdin, flush=True)
+            return json.loads(process.stdout.readline())
 
-
-def test_the_size_is_said_before_and_nothing_is_left_to_fetch_after(ask, folders):
-    folder = folders("bert")
-    files = {path.name: path.stat().st_size for path in folder.iterdir()}
-    with local_hub("organisation/small", folder) as hub:
-        assert ask(hub.address, hub.name, "size") == [sum(files.values())]
-        assert hub.fetched == []
-        size, found, then = ask(hub.address, hub.name, "size", "find", "size")
-        assert sorted(hub.fetched) == sorted(files)
-    assert (size, then) == (sum(files.values()), 0)
-    assert found == [COMMIT, find_checkpoint(str(folder)).fingerprint]
+        yield ask
 
 
-def test_an_adapter_of_the_hub_is_found_with_its_base_which_it_names_once_it_is_fetched(ask, folders, tmp_path):
-    base, folder = folders("bert"), tmp_path / "lora"
-    save_adapter(AutoModel.from_pretrained(base), LoraConfig(**LORA), folder, "organisation/small")
-    names = sorted(path.name for path in folder.glob("adapter_*"))
-    with local_hub("organisation/lora", folder, {"organisation/small": base}) as hub:
-        size, named = ask(hub.address, hub.name, "size", "base")
-        assert (size, named) == (sum((folder / name).stat().st_size for name in names), "organisation/small")
-        assert sorted(hub.fetched) == names, "nothing of the base is fetched before it is asked for"
-        ((commit, fingerprint),) = ask(hub.address, hub.name, "find")
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="module")
+def adapter(folders, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("adapter") / "lora"
+    save_adapter(AutoModel.from_pretrained(folders("bert")), LoraConfig(**LORA), folder, BASE)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def asked_hub(folders, adapter, home):
+    """A hub, and ask(step, name) of a process that knows it."""
+    others = {KEPT: folders("bert"), BASE: folders("bert"), ADAPTER: adapter}
+    with local_hub(SMALL, folders("bert"), others) as hub, asking(hub.address, home) as ask:
+        yield hub, ask
+
+
+def test_the_size_is_said_before_and_nothing_is_left_to_fetch_after(asked_hub, folders):
+    hub, ask = asked_hub
+    files = {path.name: path.stat().st_size for path in folders("bert").iterdir()}
+    hub.asked.clear()
+    assert ask("size", SMALL) == sum(files.values())
+    assert hub.fetched == []
+    assert ask("find", SMALL) == [COMMIT, find_checkpoint(str(folders("bert"))).fingerprint]
+    assert ask("size", SMALL) == 0
+    assert sorted(hub.fetched) == sorted(files)
+
+
+def test_an_adapter_of_the_hub_is_found_with_its_base_which_it_names_once_it_is_fetched(asked_hub, folders, adapter):
+    hub, ask = asked_hub
+    names = sorted(path.name for path in adapter.glob("adapter_*"))
+    hub.asked.clear()
+    assert ask("size", ADAPTER) == sum((adapter / name).stat().st_size for name in names)
+    assert ask("base", ADAPTER) == BASE
+    assert sorted(hub.fetched) == names, "nothing of the base is fetched before it is asked for"
+    found = ask("find", ADAPTER)
     assert "config.json" in hub.fetched
-    shutil.copytree(base, tmp_path / "small")  # where an adapter in a folder finds it
-    assert (commit, fingerprint) == (COMMIT, find_checkpoint(str(folder)).fingerprint)
+    shutil.copytree(folders("bert"), adapter.parent / "base")  # where an adapter in a folder finds it
+    assert found == [COMMIT, find_checkpoint(str(adapter)).fingerprint]
 
 
-def test_a_copy_is_read_where_the_hub_is_gone_and_a_name_without_one_gets_its_sentence(ask, folders):
-    with local_hub("organisation/small", folders("bert")) as hub:
-        ask(hub.address, hub.name, "find")
-    for environment in ({}, {"HF_HUB_OFFLINE": "1"}):
-        size, found = ask(hub.address, hub.name, "size", "find", **environment)
-        assert (size, found[0]) == (0, COMMIT)
-        size, found = ask(hub.address, "organisation/other", "size", "find", **environment)
-        assert size == 0
-        assert found.startswith("The hub could not be reached for organisation/other, and no copy is on this machine.")
+def test_what_the_hub_does_not_have_gets_its_sentence(asked_hub):
+    _, ask = asked_hub
+    assert ask("size", ABSENT) == 0
+    said = f"The hub has no checkpoint {ABSENT}. Check the spelling, or log in if it is private."
+    assert ask("find", ABSENT) == said
 
 
-def test_what_the_hub_does_not_have_gets_its_sentence(ask, folders):
-    with local_hub("organisation/small", folders("bert")) as hub:
-        said = ask(hub.address, "organisation/other", "size", "find")
-    assert said == [0, "The hub has no checkpoint organisation/other. Check the spelling, or log in if it is private."]
-
-
-def test_a_proxy_that_does_not_answer_gets_a_sentence(ask):
-    proxy = "http://127.0.0.1:9"
-    said = ask("https://hub.invalid", "organisation/small", "find", HTTPS_PROXY=proxy, https_proxy=proxy)
-    assert said[0].startswith("The hub could not be reached for organisation/small")
+@pytest.mark.parametrize("environment", [{}, {"HF_HUB_OFFLINE": "1"}, {"HTTPS_PROXY": NOBODY, "https_proxy": NOBODY}])
+def test_a_copy_is_read_where_the_hub_is_gone_and_a_name_without_one_gets_its_sentence(asked_hub, home, environment):
+    _, ask = asked_hub
+    ask("find", KEPT)
+    address = "https://hub.invalid" if "HTTPS_PROXY" in environment else NOBODY
+    with asking(address, home, **environment) as ask_alone:
+        assert ask_alone("size", KEPT) == ask_alone("size", ABSENT) == 0
+        assert ask_alone("find", KEPT)[0] == COMMIT
+        said = f"The hub could not be reached for {ABSENT}, and no copy is on this machine."
+        assert ask_alone("find", ABSENT).startswith(said)

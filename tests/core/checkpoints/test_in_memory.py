@@ -129,15 +129,6 @@ def test_everything_is_as_it_was_after_an_interruption_in_the_middle_of_a_pass(i
     assert state_of(model) == before
 
 
-def test_a_model_can_still_be_trained_after_it_was_observed():
-    model, tokenizer = made("llama")
-    with observed_in_place(model, tokenizer) as checkpoint:
-        find(ROLE_ANALYSIS, checkpoint, TEXTS)
-    ids = tokenizer("the cat sat", return_tensors="pt")["input_ids"]
-    model(input_ids=ids, labels=ids).loss.backward()
-    assert all(weights.grad is not None for weights in model.parameters())
-
-
 def test_the_tokenizer_is_not_changed():
     model, tokenizer = made("bert")
     before = tokenizer.backend_tokenizer.to_str()

@@ -184,16 +184,18 @@ def test_the_highest_texts_of_a_head_are_read_from_one_column(done):
     np.testing.assert_array_equal(found, scores[expected, 0, 1, 2].astype(np.float32))
 
 
-def test_roles_with_syntactic_ones_surface_and_relations_reduce_to_the_same_numbers(tmp_path, bundled, texts, capsys):
-    folder = tmp_path / "results"
+def test_roles_with_syntactic_ones_surface_and_relations_reduce_to_the_same_numbers(
+    tmp_path, checkpoint, loaded, texts, capsys
+):
+    folder, small = tmp_path / "results", loaded("bert")
     assert corpus(
-        "run", "--checkpoint", "bundled", "--texts", texts, "--output", folder, "--workers", 1,
+        "run", "--checkpoint", checkpoint, "--texts", texts, "--output", folder, "--workers", 1,
         "--shard-size", 9, "--questions", "roles,surface,relations",
     ) == 0  # fmt: skip
-    scored = role_scores(analysis.results(bundled, SCORES, typed()), ScoreSettings())
+    scored = role_scores(analysis.results(small, SCORES, typed()), ScoreSettings())
     np.testing.assert_allclose(scores_of(folder)[0], scored.scores, rtol=1e-3, atol=1e-3)
     part = open_results(folder).part()
-    direct = analysis.results(bundled, surface_question(USUAL_ROWS), typed())
+    direct = analysis.results(small, surface_question(USUAL_ROWS), typed())
     ranks = [english_frequencies().ranks(text.key_words) for text in direct]
     held = [name != "first" for name in head_statistics(direct, 0.05, ranks).names]  # which the role sink gives
     for name in ("mean", "low", "high"):
@@ -205,7 +207,7 @@ def test_roles_with_syntactic_ones_surface_and_relations_reduce_to_the_same_numb
     np.testing.assert_array_equal(labels.positional.offset, expected.positional.offset)
     np.testing.assert_array_equal(labels.rare, expected.rare)
     assert rare.n_texts == N_TEXTS
-    finding = find(RELATION_ANALYSIS, bundled, typed(), RelationSettings(least_cases=1))
+    finding = find(RELATION_ANALYSIS, small, typed(), RelationSettings(least_cases=1))
     by_name = {each.relation: each for each in finding.accuracies}
     found = part.relations(0.05)
     for place, name in enumerate(RELATION_NAMES):
@@ -248,15 +250,8 @@ def times_of_scores(folder):
     return {path: path.stat().st_mtime_ns for path in (folder / SCORES_FOLDER).iterdir()}
 
 
-def copied(done, folder):
-    for name, content in written(done).items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(content)
-    return folder
-
-
 def test_damaged_and_foreign_shards_are_named_and_computed_anew(done, tmp_path, capsys):
-    folder, before = copied(done, tmp_path / "r"), written(done)
+    folder, before = shutil.copytree(done, tmp_path / "r"), written(done)
     (folder / SCORES_FOLDER / "000001.parquet").write_bytes(b"cut off")
     record = json.loads((folder / DONE_FOLDER / "000003.json").read_text())
     (folder / DONE_FOLDER / "000003.json").write_text(json.dumps(record | {"key": "another"}))
@@ -274,26 +269,28 @@ def test_damaged_and_foreign_shards_are_named_and_computed_anew(done, tmp_path, 
 
 
 def test_a_shard_that_a_process_of_ray_computes_has_the_same_bytes(done, tmp_path):
-    folder = copied(done, tmp_path / "ray")
+    folder = shutil.copytree(done, tmp_path / "ray")
     for path in (folder / DONE_FOLDER / "000003.json", folder / SCORES_FOLDER / "000003.parquet"):
         path.unlink()
     assert corpus("run", "--output", folder, "--engine", "ray", "--workers", 2) == 0
     assert written(folder) == written(done)
 
 
-def test_a_run_that_is_killed_goes_on_to_the_same_bytes_in_several_processes(done, checkpoint, texts, tmp_path):
+def test_a_run_that_is_killed_goes_on_to_the_same_bytes_in_another_process(checkpoint, texts, tmp_path):
     """Smaller than `benchmarks/corpora/corpus_kills.py`, which kills at 50 moments."""
-    folder = tmp_path / "killed"
-    assert corpus("plan", *options(checkpoint, texts), "--output", folder) == 0
+    folder, whole = tmp_path / "killed", tmp_path / "whole"
+    for output in (folder, whole):
+        assert corpus("plan", *options(checkpoint, texts, shard_size=12), "--output", output) == 0
+    assert corpus("run", "--output", whole, "--workers", 1) == 0
     arguments = [sys.executable, "-m", "attention_sieve", "corpus", "run", "--output", str(folder), "--workers", "1"]
     with subprocess.Popen(arguments, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        while len(list((folder / DONE_FOLDER).glob("*.json"))) < 2 and process.poll() is None:
+        while not list((folder / DONE_FOLDER).glob("*.json")) and process.poll() is None:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(0.01)
         process.send_signal(signal.SIGKILL)
     (folder / SCORES_FOLDER / "x.part").write_bytes(b"half")
     assert corpus("run", "--output", folder, "--workers", 2) == 0
-    assert written(folder) == written(done)
+    assert written(folder) == written(whole)
     assert not list(folder.rglob("*.part"))
 
 
@@ -307,7 +304,7 @@ def test_progress_is_told_in_a_file_now_and_then(checkpoint, texts, tmp_path, mo
 
 
 def test_a_second_run_in_the_same_folder_is_refused_until_the_first_has_ended(done, tmp_path, capsys):
-    folder = copied(done, tmp_path / "r")
+    folder = shutil.copytree(done, tmp_path / "r")
     with alone(folder):
         assert corpus("run", "--output", folder) == 2
     assert f"Another run is in progress in {folder}. Wait" in capsys.readouterr().err
@@ -315,8 +312,8 @@ def test_a_second_run_in_the_same_folder_is_refused_until_the_first_has_ended(do
     assert written(folder) == written(done)
 
 
-def options(checkpoint, texts):
-    return ("--checkpoint", checkpoint, "--texts", texts, "--shard-size", 5, "--no-parser")
+def options(checkpoint, texts, shard_size=5):
+    return ("--checkpoint", checkpoint, "--texts", texts, "--shard-size", shard_size, "--no-parser")
 
 
 def test_a_full_disk_stops_with_a_sentence_and_goes_on_later(done, checkpoint, texts, tmp_path, capsys):
@@ -360,52 +357,40 @@ def test_texts_that_are_left_out_keep_their_rows(checkpoint, tmp_path, capsys):
     assert "Shard 000000: Text 2 has" in capsys.readouterr().err
 
 
-def bad_input(folder, tmp_path, folders):
-    """What is wrong -> arguments, and a part of the sentence."""
-    newer = copied(folder, tmp_path / "newer")
+def test_bad_input_is_a_sentence(done, checkpoint, tmp_path, capsys):
+    newer = shutil.copytree(done, tmp_path / "newer")
     told = json.loads((newer / MANIFEST).read_text())
     (newer / MANIFEST).write_text(json.dumps(told | {"format": 99}))
-    of_newer = copied(folder, tmp_path / "statistics of a newer version")
+    of_newer = shutil.copytree(done, tmp_path / "statistics of a newer version")
     with safe_open(of_newer / STATISTICS, "np") as file:
-        names = file.keys()
-        arrays = {name: file.get_tensor(name) for name in names}
+        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         facts = json.loads(file.metadata()["corpus"])
     save_file(arrays, of_newer / STATISTICS, {"corpus": json.dumps(facts | {"format": 99})})
-    broken = copied(folder, tmp_path / "broken")
+    broken = shutil.copytree(done, tmp_path / "broken")
     (broken / MANIFEST).write_text('{"format": 1, "checkpoint": ')
-    foreign = copied(folder, tmp_path / "foreign")
+    foreign = shutil.copytree(done, tmp_path / "foreign")
     record = json.loads((foreign / DONE_FOLDER / "000002.json").read_text())
     (foreign / DONE_FOLDER / "000002.json").write_text(json.dumps(record | {"tokenizer": "another"}))
-    pd.DataFrame({"a": ["x"]}).to_parquet(tmp_path / "a.parquet")
+    table = tmp_path / "a.parquet"
+    pd.DataFrame({"a": ["x"]}).to_parquet(table)
     other = save("roberta", tmp_path / "roberta")
-    new = ("--output", tmp_path / "new")
-    run = ("run", "--checkpoint", folders("bert"))
-    return {
-        "newer": (("run", "--output", newer), "newer version of this program (format 99"),
-        "newer statistics": (("show", of_newer), "newer version of this program (format 99"),
-        "broken": (("merge", broken), "is damaged"),
-        "tokenizer": (("merge", foreign), "Shard 000002 was scored with another tokenizer"),
-        "other": (
-            ("run", "--checkpoint", other, "--texts", tmp_path / "a.parquet", "--output", folder),
-            "shards for another tokenizer",
-        ),
-        "column": ((*run, "--texts", tmp_path / "a.parquet", *new, "--text-columns", "b"), "There is no column 'b'"),
-        "no ray": (("run", "--output", folder, "--address", "auto"), "Add --engine ray"),
-        "nothing": (("show", tmp_path), "is not a results folder"),
-        "no texts": ((*run, *new), "Add --texts"),
-        "question": (
-            (*run, "--texts", folder, *new, "--questions", "colour"),
-            "There is no question 'colour'. Choose among roles",
-        ),
-        "workers": (("run", "--output", folder, "--workers", "0"), "number of workers is 0"),
-        "shard size": ((*run, "--texts", tmp_path / "a.parquet", *new, "--shard-size", "0"), "A shard has 0 texts"),
-        "part": (("show", folder, "--part", "colour=red"), "is not a part of the texts"),
-        "not asked": (("show", folder, "--question", "surface"), "does not include the question surface"),
-    }
-
-
-def test_bad_input_is_a_sentence(done, tmp_path, folders, capsys):
-    for arguments, said in bad_input(done, tmp_path, folders).values():
+    run = ("run", "--checkpoint", checkpoint, "--output", tmp_path / "new")
+    for arguments, said in (
+        (("run", "--output", newer), "newer version of this program (format 99"),
+        (("show", of_newer), "newer version of this program (format 99"),
+        (("merge", broken), "is damaged"),
+        (("merge", foreign), "Shard 000002 was scored with another tokenizer"),
+        (("run", "--checkpoint", other, "--texts", table, "--output", done), "shards for another tokenizer"),
+        ((*run, "--texts", table, "--text-columns", "b"), "There is no column 'b'"),
+        (("run", "--output", done, "--address", "auto"), "Add --engine ray"),
+        (("show", tmp_path), "is not a results folder"),
+        (run, "Add --texts"),
+        ((*run, "--texts", done, "--questions", "colour"), "There is no question 'colour'. Choose among roles"),
+        (("run", "--output", done, "--workers", "0"), "number of workers is 0"),
+        ((*run, "--texts", table, "--shard-size", "0"), "A shard has 0 texts"),
+        (("show", done, "--part", "colour=red"), "is not a part of the texts"),
+        (("show", done, "--question", "surface"), "does not include the question surface"),
+    ):
         assert corpus(*arguments) == 2
         assert said in capsys.readouterr().err
 

@@ -80,19 +80,6 @@ def test_a_chunk_is_parsed_only_when_its_turn_comes(checkpoint):
         list(work)
 
 
-def test_looking_at_a_text_gives_what_is_drawn_and_what_measuring_it_gives(checkpoint):
-    seen, measured = look_at(checkpoint, TEXTS[2])
-    n_tokens = len(seen.text.queries.ids)
-    assert seen.window == Window((0, n_tokens), (0, n_tokens))
-    assert seen.attention.shape == (2, 3, n_tokens, n_tokens)
-    np.testing.assert_allclose(seen.attention.sum(-1), 1, atol=1e-5)
-    assert (seen.causal, seen.block, seen.overview) == (False, 0, None)
-    assert {pair.name for pair in seen.text.pairs} >= {"nsubj", "amod"}
-    (alone,) = measure(checkpoint, [TEXTS[2]])
-    np.testing.assert_array_equal(measured.measures, alone.measures)
-    assert (measured.position, measured.n_tokens, measured.n_cut) == (0, n_tokens, 0)
-
-
 @pytest.mark.parametrize(
     ("start", "window"),
     [((0, 0), ((0, 8), (0, 8))), ((5, 20), ((5, 13), (20, 28))), ((39, 37), ((32, 40), (32, 40)))],

@@ -15,7 +15,6 @@ TEXTS, LAYERS, HEADS = 9, 3, 4
 ROLES = ("local", "block")
 NAN = float("nan")
 NUMBERS = ("mean", "std", "t", "p", "p_adjusted", "low", "high")
-REFERENCE = Path(__file__).parents[3].parent / "shared" / "reference"
 
 # Quarters add up without rounding, so a mean does not depend on the order of the texts.
 SOME_SCORES = arrays(
@@ -269,9 +268,9 @@ def test_corrections_equal_statsmodels_on_the_p_values_there_are(correction, the
 # What the authors' code gives
 
 
-def reference(task: str) -> tuple[np.ndarray, tuple[str, ...]]:
+def reference(shared: Path, task: str) -> tuple[np.ndarray, tuple[str, ...]]:
     """Their scores of 20 texts, NaN where a text has no pair of a relation, and their names of the roles."""
-    arrays_ = np.load(REFERENCE / f"scores_{task}.npz")
+    arrays_ = np.load(shared / "reference" / f"scores_{task}.npz")
     names = tuple(name for name in arrays_ if arrays_[name].ndim == 3)
     scores = np.stack([arrays_[name] for name in names], axis=1)
     for role, name in enumerate(names):
@@ -281,14 +280,10 @@ def reference(task: str) -> tuple[np.ndarray, tuple[str, ...]]:
     return scores, names
 
 
-needs_reference = pytest.mark.skipif(not REFERENCE.is_dir(), reason="the authors' reference arrays are not here")
-
-
-@needs_reference
 @pytest.mark.parametrize("n_texts", [20, 64])
-def test_at_most_alpha_of_the_heads_with_a_role_are_false_where_scores_are_shaped_like_real_ones(n_texts):
+def test_at_most_alpha_of_the_heads_with_a_role_are_false_where_scores_are_shaped_like_real_ones(n_texts, shared):
     """Corpora drawn from the authors' scores, scaled to a mean of 1.5 tau for a third of the heads, else of tau."""
-    scores, names = reference("qnli")
+    scores, names = reference(shared, "qnli")
     known = [place for place in range(len(names)) if not np.isnan(scores[:, place]).any()]
     real, roles, is_true = scores[:, known], tuple(names[place] for place in known), np.zeros((6, 12), bool)
     is_true[:2] = True
@@ -303,12 +298,11 @@ def test_at_most_alpha_of_the_heads_with_a_role_are_false_where_scores_are_shape
     assert 0 < max(of_roles.values()) < 0.05, of_roles
 
 
-@needs_reference
 @pytest.mark.parametrize(("task", "n_roles"), [("qnli", 12), ("sst-2", 11)])
-def test_authors_p_values_and_labels_are_reproduced(task, n_roles):
-    scores, names = reference(task)
+def test_authors_p_values_and_labels_are_reproduced(task, n_roles, shared):
+    scores, names = reference(shared, task)
     assert len(names) == n_roles
-    p_values, labels = (np.load(REFERENCE / f"{kind}_{task}.npz") for kind in ("pvals", "labels"))
+    p_values, labels = (np.load(shared / "reference" / f"{kind}_{task}.npz") for kind in ("pvals", "labels"))
     for index, tau in enumerate(p_values["taus"].tolist()):
         tests, means = (
             verdicts_of(scores, names, criterion(tau=tau, ddof=0, method=m, rule="paper")) for m in ("test", "mean")

@@ -25,7 +25,6 @@ TEXTS = (
     Text(("She chased birds where it is red", "black coffee")),
     Text(("a b", "c")),
 )
-BOTH = ("dependent-to-head", "head-to-dependent")
 RELATIONS = ("nsubj", "dobj", "amod", "advmod")
 SEGMENT_MARKS = {  # tokens before, between and after the segments, and whether they are delimiters
     "bert": (1, 1, 1, True),

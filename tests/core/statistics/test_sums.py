@@ -27,11 +27,6 @@ def test_merging_is_associative_and_tells_what_all_values_tell(values, first, se
         np.testing.assert_array_equal(getattr(left, exact), getattr(whole, exact))
 
 
-@given(VALUES, VALUES)
-def test_merging_does_not_depend_on_the_side(one, other):
-    same(merged(sums_of(one), sums_of(other)), merged(sums_of(other), sums_of(one)))
-
-
 def test_sums_by_hand():
     sums = sums_of(np.array([[1.0, np.nan], [2.0, np.nan], [6.0, np.nan]]))
     assert [part[0] for part in sums.parts] == [3, 9.0, 14.0, 1.0, 6.0]

@@ -5,7 +5,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_checkpoints import TOKENIZERS
 
@@ -127,19 +127,6 @@ def test_a_broken_sentence_is_named_with_its_line(content, message):
 def test_a_file_without_sentences_or_with_too_many_is_refused(content, message):
     with pytest.raises(TextError, match=message):
         read(content)
-
-
-@given(st.text("12_-.\t\n #ab", max_size=80))
-@example("1\ta\t\t\t\t\t1\tb\t\t")
-def test_any_conllu_gives_texts_or_a_sentence(value):
-    try:
-        texts = read(value)
-    except TextError:
-        return
-    for text in texts:
-        (words,), (heads,), (relations,) = text.words, text.heads, text.relations
-        assert " ".join(words) == text.segments[0]
-        assert len(words) == len(heads) == len(relations)
 
 
 # Trees

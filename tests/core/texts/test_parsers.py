@@ -83,10 +83,10 @@ def test_trees_in_a_file_need_no_parser_and_are_named_as_the_source():
         list(dependencies(parsed_by([GOLD, SENTENCE], NO_PARSER)))
 
 
-def test_calls_take_a_parser_or_none():
+def test_calls_take_a_parser_or_none(folders):
     def scores(parser):
-        found = sieve.scores("bundled", [SENTENCE, GOLD], roles=("syntactic",), parser=parser)
+        found = sieve.scores(str(folders("bert")), [SENTENCE, GOLD], roles=("syntactic",), parser=parser)
         return found.facts["trees"], found.table.groupby("text")["score"].count().reindex([0, 1], fill_value=0).tolist()
 
-    assert scores("French") == (f"{parser_name(FRENCH)}; from the file for 1 texts", [72, 72])
-    assert scores(False) == ("none; from the file for 1 texts", [0, 72])
+    assert scores("French") == (f"{parser_name(FRENCH)}; from the file for 1 texts", [6, 6])
+    assert scores(False) == ("none; from the file for 1 texts", [0, 6])

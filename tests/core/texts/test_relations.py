@@ -65,13 +65,6 @@ def test_the_words_a_file_brought_are_used():
     assert ("amod", 0, "well-known", "cat") not in as_words([segment], relations(segment))
 
 
-def test_texts_are_parsed_in_order():
-    texts = [Text((f"She saw {n} dogs.",) + (("He ran.",) if n % 2 else ())) for n in range(7)]
-    together = list(parse(texts))
-    assert together == [relations(*text.segments) for text in texts]
-    assert [sum(r.segment for r in found) > 0 for found in together] == [False, True] * 3 + [False]
-
-
 # Whole trees
 
 
@@ -102,12 +95,6 @@ def test_every_word_has_its_head_punctuation_among_them():
         ("ran", "root", None),
         (".", "punct", "ran"),
     ]
-
-
-def test_words_are_numbered_through_both_segments():
-    (found,) = dependencies([Text(("She eats red apples. He ran.", "It sat."))])
-    assert found.words.segments.tolist() == [0] * 8 + [1] * 3
-    assert found.heads.tolist() == [1, ROOT, 3, 1, 1, 6, ROOT, 6, 9, ROOT, 9]
 
 
 def test_blanks_are_no_words_though_the_parser_makes_tokens_of_them():
@@ -163,13 +150,6 @@ def test_words_that_were_brought_are_tagged_and_parsed_anew():
     assert found.words.shown(BROUGHT) == ("He", "saw", "her", ".", "Red", "apples")
     assert found.tags == ("PRP", "VBD", "PRP", ".", "JJ", "NNS")
     assert found.relations[2] == "dobj"
-
-
-def test_brought_and_parsed_texts_come_in_the_order_given():
-    texts = [Text(("She ran.",)), BROUGHT, Text(("He saw two dogs.", "It sat.")), BROUGHT]
-    found = [of_text.words.shown(text) for text, of_text in zip(texts, dependencies(texts), strict=True)]
-    assert [words[0] for words in found] == ["She", "He", "He", "He"]
-    assert [len(words) for words in found] == [3, 6, 8, 6]
 
 
 def test_a_long_text_is_parsed_in_pieces_whose_places_are_those_in_the_text(monkeypatch):
@@ -243,14 +223,6 @@ def test_the_sieve_takes_relations_that_a_text_brought_and_knows_obj_as_dobj():
         ("dobj", 0, "her", "saw"),
         ("amod", 1, "Red", "apples"),
     }
-
-
-def test_relations_are_those_of_the_trees():
-    text = Text(("The black cat quickly chased two birds.", "She doesn't eat red apples."))
-    expected = {edge for edge in tree(text) if edge[1] in ("nsubj", "dobj", "amod", "advmod")}
-    assert {
-        (dependent, name, head) for name, _, dependent, head in as_words(text.segments, relations(*text.segments))
-    } == expected
 
 
 def test_without_a_parser_the_reader_is_told_how_to_install_one_and_a_tree_that_was_brought_needs_none(monkeypatch):

@@ -76,16 +76,6 @@ def test_spans_cover_every_visible_character_and_no_blank(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_words_are_numbered_on_through_both_segments(kind):
-    text = tokenize(TRICKY, TOKENIZERS[kind](), 500)
-    words = text.words[text.segments != SPECIAL]
-    assert words[0] == 0
-    assert set(np.diff(words)) <= {0, 1}
-    assert text.words[text.segments == 1].min() == text.words[text.segments == 0].max() + 1
-    assert (text.words[text.segments == SPECIAL] == SPECIAL).all()
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_a_word_in_pieces_is_one_word(kind):
     text = tokens_of(kind, "the zyxzyx sat")
     own = [
