@@ -11,6 +11,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from functools import cache
 from typing import Final
 
 import attention_sieve
@@ -103,6 +104,7 @@ def _option_for(error: AnalysisError) -> str:
     return " Option: --text-columns first,second." if isinstance(error, ColumnsNeeded) else ""
 
 
+@cache  # whoever runs many commands in one process, as the tests do, would build thousands of options each time
 def _parser(*, has_commands: bool = True) -> argparse.ArgumentParser:
     kind: Callable[..., argparse.ArgumentParser] = argparse.ArgumentParser
     if has_commands:
