@@ -1,18 +1,16 @@
 import pytest
-import torch
-import transformers
-from small_checkpoints import TOKENIZERS, config
+from small_checkpoints import save_with_head
 
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 
 HEADS = {
-    "masked": ("bert", "AutoModelForMaskedLM", {}),
-    "causal": ("gpt2", "AutoModelForCausalLM", {}),
-    "t5": ("t5", "AutoModelForSeq2SeqLM", {}),
-    "classes": ("bert", "AutoModelForSequenceClassification", {"id2label": {0: "no", 1: "so", 2: "yes"}}),
-    "value": ("roberta", "AutoModelForSequenceClassification", {"num_labels": 1}),
+    "masked": ("bert", "MaskedLM", {}),
+    "causal": ("gpt2", "CausalLM", {}),
+    "t5": ("t5", "Seq2SeqLM", {}),
+    "classes": ("bert", "SequenceClassification", {"id2label": {0: "no", 1: "so", 2: "yes"}}),
+    "value": ("roberta", "SequenceClassification", {"num_labels": 1}),
 }
-"""Small random checkpoints with a head: family, class, and what else is configured."""
+"""Small random checkpoints with a head: family, what for, and what else is configured."""
 
 
 @pytest.fixture(scope="session")
@@ -22,12 +20,8 @@ def headed(tmp_path_factory):
 
     def checkpoint(name):
         if name not in made:
-            family, auto, more = HEADS[name]
-            folder, tokenizer = tmp_path_factory.mktemp(name), TOKENIZERS[family]()
-            torch.manual_seed(3)
-            model = getattr(transformers, auto).from_config(config(family, len(tokenizer), **more))
-            model.double().save_pretrained(folder)
-            tokenizer.save_pretrained(folder)
+            family, head, more = HEADS[name]
+            folder = save_with_head(family, tmp_path_factory.mktemp(name), head, dtype="float64", **more)
             made[name] = load_checkpoint(find_checkpoint(str(folder)), device="cpu", dtype="float64")
         return made[name]
 

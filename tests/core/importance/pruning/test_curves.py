@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,6 +17,7 @@ from attention_sieve.core.importance.pruning.curves import (
     Removable,
     allowed_loss,
     gatings,
+    kept_functions,
     n_removed,
     removable,
     removal_order,
@@ -46,28 +49,22 @@ def test_steps_are_tenths_of_all_heads_rounded_down_as_far_as_heads_may_go():
     assert gates.tolist() == [[[1, 1, 1], [1, 1, 1]], [[1, 1, 1], [0, 1, 0]]]
 
 
+def curve_of(order, draw, n_removed, delta, drawn):
+    """A curve of a score that is 5 with all heads on."""
+    none = np.full(len(delta), np.nan)
+    return Curve(
+        **{"order": order, "draw": draw, "n_removed": n_removed, "score": 5 + delta, "delta": delta, "drawn": drawn},
+        **{"low": none, "high": none, "by_unit": none[None], "differs": np.zeros((1, len(delta)), bool)},
+    )
+
+
 def test_removable_heads_end_where_the_score_first_falls_too_far():
     counts = np.array([0, 2, 4, 6])
     deltas = (("a", 0, [0, -0.005, -0.2, 0]), ("random", 0, [0, 0.2, 0, -1]), ("random", 1, [0, -0.3, -0.1, -1]))
     drawn = np.array([[0, 0, 0, 0]] * 30 + [[0, -0.02, 0, 0]] * 970)
 
     def found(tolerance, drawn):
-        none = np.full(4, np.nan)
-        curves = [
-            Curve(
-                order=name,
-                draw=draw,
-                n_removed=counts,
-                score=none,
-                delta=np.array(delta),
-                low=none,
-                high=none,
-                drawn=drawn,
-                by_unit=none[None],
-                differs=np.isnan(none)[None],
-            )
-            for name, draw, delta in deltas
-        ]
+        curves = [curve_of(name, draw, counts, np.array(delta), drawn) for name, draw, delta in deltas]
         return removable(curves, label_score("accuracy", np.zeros(1), 2), tolerance)
 
     assert [(each.order, each.n) for each in found(0.01, drawn)] == [("a", 2), ("random", 0)]
@@ -79,29 +76,18 @@ def test_removable_heads_end_where_the_score_first_falls_too_far():
 def test_a_loss_may_rise_by_a_share_of_itself_and_another_score_by_points():
     assert allowed_loss(mean_score("loss"), 5.0, 0.01) == 0.05
     assert allowed_loss(mean_score("change"), 0.0, 0.01) == 0.01
-    delta, none = np.array([0, 0.04, 0.06]), np.full(3, np.nan)
-    curve = Curve(
-        order="a",
-        draw=0,
-        n_removed=np.array([0, 1, 2]),
-        score=5 + delta,
-        delta=delta,
-        low=none,
-        high=none,
-        by_unit=none[None],
-        differs=np.zeros((1, 3), bool),
-        drawn=none[None],
-    )
+    curve = curve_of("a", 0, np.arange(3), np.array([0, 0.04, 0.06]), np.full((1, 3), np.nan))
     assert [removable([curve], mean_score("loss"), within)[0].n for within in (0.005, 0.01, 0.02)] == [0, 1, 2]
 
 
+@pytest.mark.usefixtures("few_random_orders")
 def test_prune_judges_each_half_of_the_texts_by_the_order_of_the_other(tmp_path, loaded):
     checkpoint = loaded("bert", "float64")
     texts = ["the cat ran", "who sat on the mat", "a dog", "she eats red apples"]
     (tmp_path / "texts.txt").write_text("\n".join(texts))
     table = curves_of(tmp_path, checkpoint, "--greedy", "--at-least", "1", "--orders", str(tmp_path / "orders.csv"))
     counts = [0, 1, 2, 3, 4]
-    assert table.groupby(["order", "draw"])["removed"].apply(list).tolist() == [counts] * (3 + 7 + 10)
+    assert table.groupby(["order", "draw"])["removed"].apply(list).tolist() == [counts] * (3 + 7 + 2)
     assert table[table["removed"] == 0]["score"].abs().max() < 1e-12
     assert set(table["order"]) >= {"ablation", "reverse", "greedy", "random", "flap", "relevance"}
     by_order = table.set_index(["order", "draw", "removed"])["score"]
@@ -192,3 +178,38 @@ def curves_of(folder, checkpoint, *more):
     curves = pd.read_csv(folder / "curves.csv")
     assert own_columns(curves) == columns_in_help("prune", "Columns:")
     return curves
+
+
+ORDER = np.array([[0, 1], [1, 2], [0, 0], [1, 0], [0, 2], [1, 1]])
+EVERY = np.ones((2, 3), bool)
+
+
+def with_heads(*heads):
+    has = np.zeros((2, 3), bool)
+    for head in heads:
+        has[head] = True
+    return has
+
+
+def test_kept_heads_of_a_function_are_counted_down_the_order():
+    functions = {"first": with_heads((0, 1), (1, 1)), "none": with_heads(), "all": EVERY}
+    first, every = kept_functions(functions, ORDER, [0, 1, 3, 6], EVERY)
+    assert (first.name, every.name) == ("first", "all"), "a function of no head is left out"
+    assert first.kept.tolist() == [2, 1, 1, 0]
+    assert every.kept.tolist() == every.expected.tolist() == [6, 5, 3, 0]
+    assert every.low.tolist() == every.high.tolist() == every.kept.tolist()
+
+
+def test_random_removal_is_that_of_all_draws():
+    has = with_heads((0, 0), (0, 1), (1, 2))
+    (kept,) = kept_functions({"some": has}, ORDER, [3], EVERY)
+    counts = sorted(sum(has.ravel()[list(stay)]) for stay in itertools.combinations(range(6), 3))
+    assert kept.expected[0] == np.mean(counts)
+    assert (kept.low[0], kept.high[0]) == (counts[0], counts[-1]), "1 of 20 draws keeps none, 1 of 20 keeps all"
+
+
+def test_heads_that_were_gone_before_count_nowhere():
+    is_there = ~with_heads((0, 0))
+    (kept,) = kept_functions({"some": with_heads((0, 0), (0, 1))}, ORDER[[0, 1, 3]], [0, 1], is_there)
+    assert kept.kept.tolist() == [1, 0]
+    assert kept.expected.tolist() == [1, 0.8]
