@@ -119,8 +119,3 @@ def test_the_first_token_counts_where_no_token_stands_for_cls(has_cls, targets):
     cls = dict.fromkeys(np.ndindex(SHAPE), 0.01 if has_cls else np.nan)
     facts = described(shares={"cls": cls}, first_token=every)[0, 0].facts
     assert [fact.target for fact in facts] == targets
-
-
-def test_a_single_text_has_no_interval():
-    (fact,) = described(n_texts=1, shares={"next": {(0, 0): 0.6}})[0, 0].facts
-    assert np.isnan([fact.low, fact.high]).all()

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from made_heads import FINDER, ROOT, predictions, surface
 from made_stories import made
+from made_words import looked, tokenized
 
-from attention_sieve.core.attention.settings import Window
 from attention_sieve.core.descriptions.accuracies import (
     HeadDescription,
     KeyControl,
@@ -17,9 +17,9 @@ from attention_sieve.core.descriptions.accuracies import (
     ShareFact,
 )
 from attention_sieve.core.descriptions.examples import MOST_TOKENS, examples, resting, rests, telling_texts
-from attention_sieve.core.passes.texts import PassText, TextAttention
+from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.texts.text import Text
-from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText, words_of
+from attention_sieve.core.texts.tokens import SPECIAL, words_of
 
 HEAD = (1, 2)
 CONTROL = KeyControl(to_right=0.3, from_others=0.1, p_value=0.001, beats=True, from_everywhere=False)
@@ -98,41 +98,24 @@ GIVEN = (0.9, 0.2, 0.3, 0.7, 0.4, 0.8, 0.1)
 """What each token gives to the target; the rest goes to "the"."""
 
 
-def looked(key):
-    words = np.array(WORDS)
-    tokens = TokenizedText(
-        ids=np.arange(len(TOKENS)),
-        type_ids=np.zeros(len(TOKENS), int),
-        tokens=TOKENS,
-        spans=np.array(SPANS),
-        segments=np.where(words == SPECIAL, SPECIAL, 0),
-        words=words,
-        is_cls=np.array([token == "[CLS]" for token in TOKENS]),
-        is_sep=np.array([token == "[SEP]" for token in TOKENS]),
-        n_cut=0,
-    )
+def attended(key):
+    names = np.array(TOKENS)
+    source = replace(tokenized(TOKENS, WORDS, SPANS), is_cls=names == "[CLS]", is_sep=names == "[SEP]")
     attention = np.zeros((2, 3, len(TOKENS), len(TOKENS)))
     attention[HEAD][:, 1] = 1 - np.array(GIVEN)
     attention[HEAD][:, key] += GIVEN
-    return TextAttention(
-        text=PassText(kind="self", source=tokens),
-        causal=False,
-        window=Window((0, len(TOKENS)), (0, len(TOKENS))),
-        attention=attention,
-        block=0,
-        overview=None,
-    )
+    return looked(attention, text=PassText(kind="self", source=source))
 
 
 @pytest.mark.parametrize(("target", "key"), [("cls", 0), ("first", 0), ("punctuation", 5), ("sep", 6)])
 def test_the_words_that_give_most_and_least_are_found(target, key):
-    found = rests(target, HEAD, looked(key), TEXT, words_of(TEXT))
+    found = rests(target, HEAD, attended(key), TEXT, words_of(TEXT))
     assert found.shares == pytest.approx([0.2, 0.5, 0.4, 0.8])
     assert (found.most, found.least) == ((1,), (0,)), "the full stop gives more, and is no word"
 
 
 def test_a_text_without_the_target_or_with_one_word_shows_nothing():
-    of_text = looked(0)
+    of_text = attended(0)
     without = replace(of_text.text.source, is_sep=np.zeros(len(TOKENS), bool))
     of_one_word = Text(("the-baker-left-.",))
     without_target = replace(of_text, text=PassText(kind="self", source=without))

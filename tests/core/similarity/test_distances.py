@@ -10,7 +10,10 @@ from scipy.cluster.hierarchy import cophenet, linkage
 from scipy.spatial.distance import pdist, squareform
 from sklearn.manifold import MDS
 
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.similarity.analysis import distance_table
 from attention_sieve.core.similarity.distances import (
+    DistanceSettings,
     TextDistances,
     closest_pair,
     head_distances,
@@ -50,6 +53,29 @@ def test_two_texts_count_alike_in_the_mean_and_by_their_rows_in_the_sum():
     np.testing.assert_array_equal(found.mean, found.mean.transpose(2, 3, 0, 1))
     np.testing.assert_array_equal(np.einsum("lhlh->lh", found.mean), 0)
     np.testing.assert_array_equal(found.relative, np.full((N_LAYERS, N_HEADS, N_HEADS), 7.0))
+
+
+def test_every_pair_of_heads_is_a_row():
+    one = of_text(np.arange(15) / 100)
+    one.relative[:] = np.arange(18).reshape(2, 3, 3)
+    found = head_distances([one])
+    table = distance_table(found)
+    assert len(table) == 6 * 5 // 2
+    for row in table.itertuples():
+        a, b = (row.layer_a, row.head_a), (row.layer_b, row.head_b)
+        assert a < b
+        assert (row.divergence, row.sum) == (found.mean[*a, *b], found.sum[*a, *b])
+        if a[0] == b[0]:
+            assert (row.relative_a_b, row.relative_b_a) == (found.relative[*a, b[1]], found.relative[*b, a[1]])
+        else:
+            assert np.isnan([row.relative_a_b, row.relative_b_a]).all()
+
+
+def test_settings_are_said_and_less_than_one_row_is_refused():
+    facts = DistanceSettings(smoothed=True, rows=3).facts
+    assert (facts["rows smoothed"], facts["most rows of a text"]) == ("yes", "3")
+    with pytest.raises(AnalysisError, match="The number of rows is 0"):
+        DistanceSettings(rows=0)
 
 
 def test_heads_on_a_line_are_nearest_to_their_neighbours():

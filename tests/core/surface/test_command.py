@@ -9,9 +9,8 @@ import pytest
 from attention_sieve.core.answering import find
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.errors import AnalysisError, TextError
-from attention_sieve.core.surface.analysis import GRADIENT_ANALYSIS, SURFACE_ANALYSIS
+from attention_sieve.core.surface.analysis import GRADIENT_ANALYSIS, SURFACE_ANALYSIS, SurfaceSettings
 from attention_sieve.core.surface.command import add_command
-from attention_sieve.core.surface.finding import SurfaceSettings
 from attention_sieve.core.surface.frequencies import read_frequencies
 from attention_sieve.core.surface.per_text import KEY_KINDS
 from attention_sieve.core.surface.statistics import (

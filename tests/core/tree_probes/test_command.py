@@ -84,9 +84,7 @@ def test_what_cannot_be_done_is_said(folders, trees, tmp_path, capsys, more, sai
     assert not (tmp_path / "probe.csv").exists()
 
 
-@pytest.mark.parametrize(
-    ("option", "read"), [("--texts", "dev.csv"), ("--test-texts", "dev.summary.json"), ("--words", "dev.csv")]
-)
+@pytest.mark.parametrize(("option", "read"), [("--test-texts", "dev.summary.json"), ("--words", "dev.csv")])
 def test_what_is_read_is_not_written_over(folders, trees, tmp_path, capsys, option, read):
     own = tmp_path / read
     own.write_bytes(trees.read_bytes())

@@ -16,18 +16,15 @@ from probe_material import (
 )
 
 from attention_sieve.core.attention.settings import PassSettings
-from attention_sieve.core.checkpoints.find import load_checkpoint, randomly_initialised
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.texts import prepare, queries_text
-from attention_sieve.core.texts.relations import dependencies
-from attention_sieve.core.texts.text import Text, read_file
+from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import words_of
 from attention_sieve.core.tree_probes import training as probe_training
 from attention_sieve.core.tree_probes.features import check_kind, embedded_words, word_attention_maps, word_pieces
-from attention_sieve.core.tree_probes.probe import TreeProbeSettings, offset_scores, uas
-from attention_sieve.core.tree_probes.texts import NO_CANDIDATE, probe_texts
+from attention_sieve.core.tree_probes.probe import TreeProbeSettings, uas
+from attention_sieve.core.tree_probes.texts import NO_CANDIDATE
 from attention_sieve.core.tree_probes.training import predicted_heads, scores, train
-from attention_sieve.core.tree_probes.word_vectors import no_vectors
 
 NO_VECTORS = np.zeros((1, 0), np.float32)
 TABLE = np.random.default_rng(7).normal(size=(6, DIMENSION)).astype(np.float32)
@@ -254,28 +251,3 @@ def test_words_without_tokens_take_no_place_in_attention(loaded):
     order = [0, n_passed + 1, *range(1, n_passed + 1)]
     expected = whole_map(checkpoint, prepared)[:, :, order][..., order]
     np.testing.assert_allclose(found[1].attention, expected, atol=2e-3)
-
-
-@pytest.fixture(scope="module")
-def treebank(shared):
-    import gzip
-
-    content = gzip.decompress((shared / "data" / "ud_ewt" / "ewt_train3000.clark_sd.jsonl.gz").read_bytes())
-    return read_file("trees.jsonl", content)[:75]
-
-
-def test_attention_tells_heads_better_than_offsets_and_random_weights_do_not(bundled, treebank):
-    trees = dict(enumerate(dependencies(treebank)))
-    control = load_checkpoint(randomly_initialised(bundled.files), device="cpu")
-    rows = dict(enumerate(no_vectors([len(tree.heads) for tree in trees.values()]).rows))
-    shares = []
-    for checkpoint in (bundled, control):
-        prepared = pass_texts(checkpoint, treebank)
-        work = word_attention_maps(checkpoint, prepared, [tree.words for tree in trees.values()], SELF)
-        found = dict(one for batch in work for one in batch)
-        own, test = (probe_texts(found, trees, rows, places) for places in (range(50), range(50, 75)))
-        probe = trained(own, TreeProbeSettings(learning_rate=0.02, epochs=4)).probe
-        shares.append(uas(predicted_heads(probe, test, NO_VECTORS), test))
-    branching = offset_scores(own, test)[1]
-    assert shares[0].low > branching.high
-    assert shares[1].share < branching.share

@@ -34,13 +34,10 @@ def test_the_first_vector_of_a_word_counts():
     [
         ([b"the 1 2 3\n", b"cat 1 2\n"], "Line 2 of glove.txt has 2 numbers and 3 were expected"),
         ([b"the\n"], "Line 1 of glove.txt has 0 numbers and at least 1 were expected"),
-        ([b"the 1 2\n", b"\n"], "Line 2 of glove.txt has 0 numbers and 2 were expected"),
         ([b"the 1 two\n"], "Line 1 of glove.txt has something other than numbers"),
         ([b"the 1 nan\n"], "Line 1 of glove.txt holds a number that is not finite"),
-        ([b"the 1 1e39\n"], "Line 1 of glove.txt holds a number that is not finite"),
         ([b"th\xe9 1 2\n"], "Line 1 of glove.txt is not UTF-8"),
         ([b"the " + b"1 " * 2001 + b"\n"], "Line 1 of glove.txt has 2,001 numbers and at most 2,000 are read"),
-        ([b"the" + b" " * 100_000], "Line 1 of glove.txt has more than 100,000 bytes"),
         ([b"dog 1 2\n"], "glove.txt has a vector for none of the 4 words"),
     ],
 )
