@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import ttest_1samp
 
 from attention_sieve.__main__ import main
+from attention_sieve.core.checkpoints.find import find_checkpoint
 from attention_sieve.core.checkpoints.saved_runs import find_run
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.finetuning.journal import Journal
@@ -106,20 +107,10 @@ def run(folders, tmp_path_factory):
     rows = [f"{text},{'yes' if len(text) % 2 else 'no'}" for text in TEXTS * 3]
     (folder / "labelled.csv").write_text("\n".join(["words,said", *rows]) + "\n")
     (folder / "texts.txt").write_text("\n".join(TEXTS))
-    options = {
-        "checkpoint": folders("bert"),
-        "data": folder / "labelled.csv",
-        "text-columns": "words",
-        "label-column": "said",
-        "output": folder / "run",
-        "epochs": 2,
-        "batch-size": 5,
-        "learning-rate": 0.01,
-        "held-out": 0.4,
-        "save-steps": 2,
-        "device": "cpu",
-    }
-    assert main(["finetune", *(f"--{name}={value}" for name, value in options.items())]) == 0
+    files = [f"--checkpoint={folders('bert')}", f"--data={folder / 'labelled.csv'}", f"--output={folder / 'run'}"]
+    columns = ["--text-columns=words", "--label-column=said", "--device=cpu"]
+    settings = ["--epochs=2", "--batch-size=5", "--learning-rate=0.01", "--held-out=0.4", "--save-steps=2"]
+    assert main(["finetune", *files, *columns, *settings]) == 0
     return folder / "run"
 
 
@@ -142,13 +133,13 @@ def test_the_curves_of_each_step_are_those_of_prune_for_its_checkpoint(run, tmp_
     said = capsys.readouterr().out
     assert list(dict.fromkeys(whole["step"])) == [0, 2, 4], "the checkpoint that the run began from comes first"
     for step, checkpoint in ((0, find_run(str(run)).progress.checkpoint), (4, run / "checkpoint-4")):
-        alone = table_of(checkpoint, texts, output)
         rows = whole[whole["step"] == step].reset_index(drop=True)
-        own = [name for name in alone.columns if name not in ("checkpoint", "fingerprint")]
-        pd.testing.assert_frame_equal(rows[own], alone[own], check_exact=True)
-        assert set(rows["fingerprint"]) == set(alone["fingerprint"])
+        assert set(rows["fingerprint"]) == {find_checkpoint(str(checkpoint)).fingerprint}
         assert f"Step {step}, {checkpoint}" in said
-        assert capsys.readouterr().out in said, "heads that can go, as of that checkpoint"
+    alone = table_of(checkpoint, texts, output)
+    own = [name for name in alone.columns if name not in ("checkpoint", "fingerprint")]
+    pd.testing.assert_frame_equal(rows[own], alone[own], check_exact=True)
+    assert capsys.readouterr().out in said, "heads that can go, as of that checkpoint"
     assert set(whole["checkpoint"]) == {"run"}
     assert set(whole.loc[whole["order"] == "random", "draw"]) == {0, 1}
     assert whole["relative"].isna().all(), "the text vector does not change with all heads on"
