@@ -1,6 +1,7 @@
 """Short runs of the laboratory: what they leave behind. `benchmarks/findings/laboratory.py` trains whole ones."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from attention_sieve.core.probe_texts.make import ProbeTextSettings, fitting_blo
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import tokenize
 
-SHORT = LaboratorySettings(steps=6, save_steps=2, seed=3)
+SHORT = LaboratorySettings(steps=4, save_steps=2, seed=3)
 
 
 def trained(folder, settings=SHORT, *, resume=False, on_step=None):
@@ -51,13 +52,13 @@ def test_typed_syllables_are_read_as_the_sequences_of_the_training():
 
 def test_every_saved_step_is_a_checkpoint_from_the_untrained_one_on(finished):
     progress = read_progress(finished)
-    assert (progress.saved, progress.step, progress.checkpoint) == ((0, 2, 4, 6), 6, "")
-    assert [measured.step for measured in progress.held_out] == [0, 2, 4, 6]
-    for name in ("checkpoint-0", "checkpoint-4", "."):
+    assert (progress.saved, progress.step, progress.checkpoint) == ((0, 2, 4), 4, "")
+    assert [measured.step for measured in progress.held_out] == [0, 2, 4]
+    for name in ("checkpoint-0", "checkpoint-2", "."):
         loaded = load_checkpoint(find_checkpoint(str(finished / name)), device="cpu")
         attention = loaded.attentions["self"]
         assert (attention.n_layers, attention.n_heads, loaded.head, loaded.max_tokens) == (2, 4, "next token", 64)
-    assert_same(weights(finished), weights(finished / "checkpoint-6"))
+    assert_same(weights(finished), weights(finished / "checkpoint-4"))
     untrained = progress.held_out[0]
     assert untrained.loss == pytest.approx(np.log(128), abs=0.1)
     assert untrained.accuracy < 0.05
@@ -65,7 +66,7 @@ def test_every_saved_step_is_a_checkpoint_from_the_untrained_one_on(finished):
 
 
 def test_another_seed_gives_other_weights(finished, tmp_path):
-    trained(tmp_path / "other", LaboratorySettings(steps=6, save_steps=2, seed=4))
+    trained(tmp_path / "other", replace(SHORT, seed=4))
     assert any((values != weights(finished)[name]).any() for name, values in weights(tmp_path / "other").items())
 
 
@@ -81,7 +82,7 @@ def test_a_run_is_not_continued_with_other_settings(tmp_path):
     folder = tmp_path / "run"
     trained(folder, on_step=lambda step, steps: ask_to_stop(folder))
     with pytest.raises(AnalysisError, match="began with periods drawn and cannot continue with fixed"):
-        trained(folder, LaboratorySettings(periods="fixed", steps=6, save_steps=2, seed=3), resume=True)
+        trained(folder, replace(SHORT, periods="fixed"), resume=True)
 
 
 def test_repeats_with_drawn_gaps_fit_the_model():
