@@ -4,16 +4,14 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from passing import SELF
 
+from attention_sieve.core.answering import find
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.passes.texts import prepare, queries_text
-from attention_sieve.core.relations.cases import ALL, TextPredictions, beats_baseline, relation_accuracies
+from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
+from attention_sieve.core.relations.cases import ALL, beats_baseline
 from attention_sieve.core.relations.command import add_command
-from attention_sieve.core.relations.observer import predictions
 from attention_sieve.core.relations.settings import RelationSettings
 from attention_sieve.core.texts.parsers import parser_name
-from attention_sieve.core.texts.relations import dependencies
 from attention_sieve.core.texts.text import read_file, read_typed
 
 TYPED = "the black cat sat on the red mat\nwho ran ||| a dog quickly ran where it sat\nshe eats apples"
@@ -41,17 +39,7 @@ def run(tmp_path, folders):
     return ran
 
 
-def by_library(checkpoint, texts, settings=SELF, from_word="mean", alpha=0.05, **how):
-    prepared = [prepare(checkpoint, text, settings) for text in texts]
-    trees = list(dependencies([queries_text(text, settings.kind) for text in texts]))
-    found = {}
-    for batch in predictions(checkpoint, prepared, trees, settings, from_word=from_word):
-        found.update(batch)
-    texts = [TextPredictions.of(tree, found[place], texts[place].document) for place, tree in enumerate(trees)]
-    return relation_accuracies(texts, RelationSettings(alpha=alpha, **how))
-
-
-def assert_same(table, accuracies):
+def assert_has(table, accuracies):
     assert table["relation"].drop_duplicates().tolist() == [one.relation for one in accuracies]
     for one in accuracies:
         rows = table[table["relation"] == one.relation]
@@ -72,7 +60,8 @@ def assert_same(table, accuracies):
 def test_as_in_the_authors_code_is_four_settings_at_once(run, loaded):
     theirs = {"from_word": "first", "at_clitic": True, "every_word": True, "offsets": (-3, 2)}
     table = run("a.parquet", "--as-in-code", "--offsets", "1", "1")
-    assert_same(table, by_library(loaded("bert"), read_typed(TYPED), **theirs | {"offsets": (1, 1)}))
+    settings = RelationSettings(**theirs | {"offsets": (1, 1)}, least_cases=1)
+    assert_has(table, find(RELATION_ANALYSIS, loaded("bert"), read_typed(TYPED), settings).accuracies)
     assert set(table["offset"]) == {1}
     told = {"from word": "first", "read at clitic": "yes", "all counts": "every word", "offsets": "1 to 1"}
     assert table.attrs.items() >= told.items()
@@ -108,7 +97,8 @@ def test_documents_of_a_treebank_are_the_units(run, tmp_path, loaded, capsys):
     assert (
         "The texts are from 3 documents, which are the units of halves, intervals and tests" in capsys.readouterr().err
     )
-    assert_same(table, by_library(loaded("bert"), read_file("docs.conllu", DOCUMENTS.encode())))
+    texts = read_file("docs.conllu", DOCUMENTS.encode())
+    assert_has(table, find(RELATION_ANALYSIS, loaded("bert"), texts, RelationSettings(least_cases=1)).accuracies)
     assert table[["design_effect", "held_out_design_effect"]].notna().any().all()
     assert table.attrs["documents known"] == "3"
     (tmp_path / "none.conllu").write_text(DOCUMENTS.replace("# newdoc", "# newpar"), "utf-8")
