@@ -13,7 +13,6 @@ from attention_sieve.core.comparison.transitions import (
     busiest_layers,
     changed_heads,
     changes_per_layer,
-    depths,
     head_moved_most,
     role_changes,
     role_moved_most,
@@ -67,12 +66,6 @@ def test_other_roles_can_be_asked_about():
     assert len(found) == 3
 
 
-def test_equal_roles_make_no_transition():
-    assert all(one.before == one.after for one in transitions(BEFORE, BEFORE, NAMES))
-    assert not changed_heads(BEFORE, BEFORE, NAMES).any()
-    assert all(change.gained == change.lost == 0 and change.p == 1 for change in role_changes(BEFORE, BEFORE, NAMES))
-
-
 @given(SOME_ROLES, SOME_ROLES)
 def test_every_head_stands_in_exactly_one_transition(before, after):
     found = transitions(before, after, NAMES)
@@ -104,8 +97,8 @@ def test_changes_of_roles_worked_by_hand():
 def test_changes_of_roles_equal_mcnemars_exact_test(before, after):
     for change, first, second in zip(role_changes(before, after, NAMES), before, after):
         table = [[(first & second).sum(), (first & ~second).sum()], [(~first & second).sum(), (~first & ~second).sum()]]
-        if change.gained + change.lost:
-            assert change.p == pytest.approx(mcnemar(table, exact=True).pvalue, rel=1e-12)
+        expected = mcnemar(table, exact=True).pvalue if change.gained + change.lost else 1
+        assert change.p == pytest.approx(expected, rel=1e-12)
         assert (change.kept, change.lost, change.gained) == (table[0][0], table[0][1], table[1][0])
         assert (change.before, change.after) == (change.kept + change.lost, change.kept + change.gained)
 
@@ -126,14 +119,7 @@ def changed_by_layer(*counts):
     return np.arange(5) < np.array(counts)[:, None]
 
 
-@pytest.mark.parametrize(
-    ("counts", "expected"),
-    [
-        ((0, 0, 0), None),
-        ((2, 2, 2), (0, 1, 4)),
-        ((1, 2, 3, 1), (1, 2, 5)),
-    ],
-)
+@pytest.mark.parametrize(("counts", "expected"), [((0, 0, 0), None), ((2, 2, 2), (0, 1, 4)), ((1, 2, 3, 1), (1, 2, 5))])
 def test_the_busiest_layers_are_the_shortest_run_with_two_thirds(counts, expected):
     assert busiest_layers(changed_by_layer(*counts)) == expected
 
@@ -151,11 +137,6 @@ def test_the_busiest_layers_hold_two_thirds_and_no_shorter_run_does(changed):
     assert max(shorter) < 2 / 3 * per_layer.sum() - 1e-9
 
 
-def test_depths_reach_from_the_input_to_the_output():
-    assert depths(5).tolist() == [0, 0.25, 0.5, 0.75, 1]
-    assert depths(1).tolist() == [0.5]
-
-
 @pytest.mark.parametrize(
     "compared",
     [
@@ -167,12 +148,8 @@ def test_depths_reach_from_the_input_to_the_output():
 )
 def test_roles_of_other_layers_or_heads_get_a_sentence(compared):
     for shape, written in (((3, 4, 3), "4 x 3"), ((3, 2, 12), "2 x 12")):
-        with pytest.raises(AnalysisError) as error:
+        with pytest.raises(AnalysisError, match=f"has 2 layers x 3 heads and the compared checkpoint {written}, so"):
             compared(BEFORE, holding(shape=shape))
-        assert str(error.value) == (
-            f"The reference has 2 layers x 3 heads and the compared checkpoint {written}, so there are no pairs of "
-            "heads to compare. Compare them by layer, or choose two of one shape."
-        )
     with pytest.raises(ValueError, match="3 and 2 roles"):
         compared(BEFORE, holding(shape=(2, 2, 3)))
 

@@ -1,12 +1,14 @@
 """Two sentences under one checkpoint: aligned words, attention that moves, and what it does to the output."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_words import looked
 from small_checkpoints import TOKENIZERS
 
-from attention_sieve.core.attention.settings import Window
 from attention_sieve.core.comparison.word_swap import (
     SentenceWord,
     aligned_sentences,
@@ -16,7 +18,7 @@ from attention_sieve.core.comparison.word_swap import (
     word_swap,
 )
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.passes.texts import PassText, TextAttention
+from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import tokenize
 
@@ -34,24 +36,17 @@ def tokenizers():
     return {kind: TOKENIZERS[kind]() for kind in KINDS}
 
 
-def looked(sentence, tokenizer, attention=None, *, seed=0, overview=None):
+def attended(sentence, tokenizer, attention=None, *, seed=0):
     """A sentence with the given attention, or with random one of 2 layers and 3 heads."""
     tokens = tokenize(Text((sentence,)), tokenizer, 100)
     n_tokens = len(tokens.ids)
     if attention is None:
         attention = np.random.default_rng(seed).dirichlet(np.full(n_tokens, 0.4), size=(2, 3, n_tokens))
-    return TextAttention(
-        text=PassText(kind="self", source=tokens),
-        causal=False,
-        window=Window((0, n_tokens), (0, n_tokens)),
-        attention=np.asarray(attention),
-        block=0,
-        overview=overview,
-    )
+    return looked(attention, text=PassText(kind="self", source=tokens))
 
 
 def swapped(tokenizer, a, b, **more):
-    sides = (looked(a, tokenizer, **more), looked(b, tokenizer, seed=1))
+    sides = (attended(a, tokenizer, **more), attended(b, tokenizer, seed=1))
     return word_swap((Text((a,)), Text((b,))), *sides), sides
 
 
@@ -152,7 +147,7 @@ def moved_by_hand(tokenizers):
     b[0, 0, 1] = 0.2, 0.2, 0.6, 0, 0  # "the" moves 0.4
     b[0, 0, 2] = 1, 0, 0, 0, 0  # "dog", now "cat", moves 0.8
     b[0, 0, 0] = 0, 0, 1, 0, 0  # a special token does not count
-    sides = (looked("the dog sat", tokenizers["bert"], a), looked("the cat sat", tokenizers["bert"], b))
+    sides = (attended("the dog sat", tokenizers["bert"], a), attended("the cat sat", tokenizers["bert"], b))
     return word_swap((Text(("the dog sat",)), Text(("the cat sat",))), *sides)
 
 
@@ -189,8 +184,8 @@ def test_sentences_that_cannot_be_compared_say_why(a, b, sentence, tokenizers):
 
 
 def test_a_sentence_that_is_drawn_in_part_is_refused_with_its_length(tokenizers):
-    long = looked("the dog sat", tokenizers["bert"], overview=np.zeros((2, 3, 1, 1)))
-    short = looked("the cat sat", tokenizers["bert"])
+    long, short = (attended(sentence, tokenizers["bert"]) for sentence in ("the dog sat", "the cat sat"))
+    long = replace(long, overview=np.zeros((2, 3, 1, 1)))
     with pytest.raises(AnalysisError, match="The second sentence has 5 tokens, of which only a part is drawn"):
         word_swap((Text(("the cat sat",)), Text(("the dog sat",))), short, long)
 
