@@ -10,8 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import transformers
-from hypothesis import given
-from hypothesis import strategies as st
 from made_attention import to_no_antecedent
 from naive import eager_attention
 from passing import SELF
@@ -124,31 +122,6 @@ def test_parts_of_a_document_stand_in_one_half():
     )
 
 
-@given(st.lists(st.lists(st.integers(0, 3), min_size=2, max_size=7), min_size=1, max_size=4), st.integers(0, 9))
-def test_a_head_that_does_what_a_baseline_does_scores_as_it(entities, seed):
-    rng = np.random.default_rng(seed)
-    letters = ["a", "b", "A", "c", "d"]
-    texts = [
-        marked(" ".join(rng.choice(letters, len(own))), *((i, "nominal", str(one)) for i, one in enumerate(own)))
-        for own in entities
-    ]
-    if not any(any(text.antecedents) for text in texts):
-        return
-    choices = []
-    for text in texts:
-        words = [word.lower() for word in text.shown]
-        nearest = [place - 1 for place in range(len(words))]
-        same = [
-            max((b for b in range(place) if words[b] == words[place]), default=place - 1) for place in range(len(words))
-        ]
-        choices.append(chosen(text, nearest, same))
-    scores = coreference_scores(texts, choices)
-    np.testing.assert_allclose(scores.judgement.accuracy[:, 0], scores.judgement.baselines.T)
-    groups = scores.judgement.n_cases
-    assert groups[0] == groups[1:].sum()
-    assert np.isnan(scores.judgement.accuracy[1]).all()
-
-
 def test_other_words_count_only_where_they_are_candidates():
     choices = chosen(ANN, (-1, 0, 0), words=[(1, 0, 5)])
     assert coreference_scores([ANN], [choices]).judgement.accuracy[0, 0, 0] == 1
@@ -238,8 +211,9 @@ def naive_attention(attention, words, text, from_word):
     return expected
 
 
-@pytest.mark.parametrize("family", CLASSES)
-@pytest.mark.parametrize("from_word", ["mean", "first"])
+@pytest.mark.parametrize(
+    ("family", "from_word"), [("bert", "mean"), ("bert", "first"), ("roberta", "mean"), ("gpt2", "first")]
+)
 def test_choices_and_attention_to_antecedents_are_those_of_eager_maps(family, from_word, loaded, folders):
     """Beside each other in a batch, with a mention of several words and a word that repeats."""
     checkpoint, texts = loaded(family), [ANN, DOG, FLOCK]

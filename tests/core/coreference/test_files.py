@@ -133,22 +133,6 @@ def test_the_windows_say_who_refers_back_to_whom(shared, gum, split):
         assert found == sorted(expected)
 
 
-def test_the_documents_have_the_mentions_of_the_windows(gum):
-    documents = {text.name: text for text in gum("coref_dev")}
-    first = {}
-    for text in gum("antecedent_windows_dev"):
-        first.setdefault(text.name, text)
-    assert len(first) == 30
-    for name, window in first.items():
-        whole = documents[name]
-        in_window = [one for one in whole.mentions if one.end <= len(window.spans)]
-        assert [(one.start, one.end, one.head, one.entity) for one in in_window] == [
-            (one.start, one.end, one.head, one.entity) for one in window.mentions
-        ]
-        types = {one.head: one.type for one in in_window}
-        assert all(types[one.head] == one.type for one, before in zip(window.mentions, window.antecedents) if before)
-
-
 def gunzipped(path):
     return gzip.decompress(path.read_bytes())
 
@@ -188,7 +172,6 @@ def test_all_of_gap_can_be_read(shared):
     [
         ("", "The file is empty. Choose JSON with clusters, UD GUM as JSON, or GAP as a table with tabs."),
         ("# sent_id = 1\n1\tAnn", "This looks like CoNLL-U, which does not mark mentions. Choose JSON with clusters"),
-        ("\t".join("1234567890"), "This looks like CoNLL-U"),
         ("Ann left.", 'This is not JSON, and the first line names no column "Text". Choose JSON with clusters'),
         ('{"text": "a", }', "Illegal trailing comma|Expecting property name .* at line 1, character 1[45]"),
         ([3], 'Item 1 is a number. Write an object with clusters, such as {"text": "Ann left.'),
@@ -201,7 +184,6 @@ def test_all_of_gap_can_be_read(shared):
         ([{"text": "Ann", "clusters": [[[0]]]}], r"Item 1, cluster 1 has a mention that is not a pair \[start, end\]."),
         ([{"text": "Ann", "clusters": [[[0, 1.5]]]}], 'Item 1, cluster 1: "end" is 1.5. Write a whole number, counted'),
         ([{"text": "Ann", "clusters": [[[2, 4]]]}], r"Item 1: a mention is \[2, 4\] and the text has 3 characters."),
-        ([{"words": ["Ann"], "clusters": [[[0, 0]]]}], r"is \[0, 0\] and the text has 1 words. The first is 0"),
         ([{"text": "Ann  left", "clusters": [[[3, 5]]]}], r"the mention \[3, 5\] is '  ', which holds no word."),
         (
             [{"text": "Ann", "clusters": [[[0, 3]]], "types": [["name"]]}],
@@ -213,7 +195,6 @@ def test_all_of_gap_can_be_read(shared):
         ),
         ([{"words": ["Ann", 3], "clusters": [[[0, 1]]]}], "Item 1: word 2 is a number. Write a string."),
         ([{"words": ["Ann", " "], "clusters": [[[0, 1]]]}], "Item 1, word 2: the text is empty."),
-        ([WINDOW | {"mentions": [{"start": 0, "end": 9, "head": 0, "cluster": "1"}]}], r"\[0, 10\] and the text has 7"),
         ([WINDOW | {"mentions": [{"start": 0, "end": 1, "head": 2, "cluster": "1"}]}], "mention 1 has the words 0 to"),
         ([WINDOW | {"mentions": [{"start": 0, "end": 1, "head": 1}]}], 'Item 1, mention 1 has no "cluster". Add it.'),
         (
