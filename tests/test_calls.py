@@ -59,6 +59,17 @@ def in_memory(guessing):
     return model, transformers.AutoTokenizer.from_pretrained(guessing)
 
 
+@pytest.fixture(scope="module")
+def decoder_in_memory(writing):
+    model = transformers.AutoModelForCausalLM.from_pretrained(writing)
+    return model, transformers.AutoTokenizer.from_pretrained(writing)
+
+
+def given_to(name):
+    """Texts that each analysis can be asked about."""
+    return MENTIONS if name == "coreference" else REPEATS if name in OF_DECODERS else TEXTS
+
+
 def test_there_is_a_call_for_each_analysis_and_for_scores_and_their_names_are_those_of_the_package():
     names = [*(analysis.name for analysis in ANALYSES), "scores"]
     assert sorted(calls.CALLS) == sorted(names) == sorted(sieve._CALLS) == sorted(COMMANDS)
@@ -72,7 +83,7 @@ def test_a_call_is_its_command_whose_help_says_what_each_column_holds(name, gues
     monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path / "store"))
     texts, output = tmp_path / "texts.txt", tmp_path / "table.parquet"
     folder = writing if name in OF_DECODERS else guessing
-    given = MENTIONS if name == "coreference" else REPEATS if name in OF_DECODERS else TEXTS
+    given = given_to(name)
     texts.write_text(json.dumps(given) if name == "coreference" else "\n".join(given), "utf-8")
     command, settings = COMMANDS[name]
     options = ["--checkpoint", str(folder), "--device", "cpu", "--texts", str(texts), "--output", str(output)]
@@ -113,37 +124,28 @@ def test_the_call_of_a_comparison_is_its_command_over_the_scores_of_both(guessin
         sieve.compare("bundled", guessing, TEXTS)
 
 
-OF_ENCODERS = sorted(set(calls.CALLS) - OF_DECODERS)
-
-
-@pytest.mark.parametrize("name", OF_ENCODERS)
+@pytest.mark.parametrize("name", calls.CALLS)
 def test_a_model_in_memory_gives_what_its_folder_gives_and_nothing_is_written(
-    name, in_memory, checkpoint, tmp_path, monkeypatch
+    name, in_memory, decoder_in_memory, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path / "store"))
-    model, tokenizer = in_memory
-    given, (_, settings) = (MENTIONS if name == "coreference" else TEXTS), COMMANDS[name]
-    call = getattr(sieve, name)
+    model, tokenizer = decoder_in_memory if name in OF_DECODERS else in_memory
+    given, (_, settings), call = given_to(name), COMMANDS[name], getattr(sieve, name)
     was_training = model.train().training
-    found, expected = call(model, given, tokenizer=tokenizer, **settings), call(checkpoint, given, **settings)
+    found, expected = (
+        call(model, given, tokenizer=tokenizer, **settings),
+        call(Path(model.name_or_path), given, device="cpu", **settings),
+    )
     pd.testing.assert_frame_equal(found.table, expected.table, rtol=1e-5, atol=1e-6)
     assert list(found.table.columns) == list(found.columns)
     assert model.training is was_training is True
-    assert found.facts["checkpoint"] == "BertForMaskedLM in memory"
+    assert found.facts["checkpoint"] == f"{type(model).__name__} in memory"
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_decoder_in_memory_gives_what_its_folder_gives(writing):
-    model = transformers.AutoModelForCausalLM.from_pretrained(writing).train()
-    tokenizer = transformers.AutoTokenizer.from_pretrained(writing)
-    texts = ["the cat ran and the cat ran and the dog sat"]
-    for name, settings in {"copying": {"detector": "mass"}, "sinks": {"tokens": 4}, "roles": {}}.items():
-        call = getattr(sieve, name)
-        found = call(model, texts, tokenizer=tokenizer, **settings)
-        pd.testing.assert_frame_equal(found.table, call(writing, texts, **settings).table, rtol=1e-4, atol=1e-6)
-    assert "induction" in set(found.table["role"]), "a decoder has its own roles without being asked"
-    assert model.training
+def test_a_decoder_has_its_own_roles_without_being_asked(writing):
+    assert "induction" in set(sieve.roles(writing, REPEATS).table["role"])
 
 
 def test_attention_is_that_of_the_model_as_other_programs_take_it(in_memory, checkpoint):

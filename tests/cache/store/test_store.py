@@ -840,14 +840,6 @@ def test_a_bound_that_is_no_number_is_told(monkeypatch, name, opens, value):
         opens()
 
 
-def test_the_store_needs_no_torch():
-    script = (
-        "import sys, attention_sieve.cache.store.store, attention_sieve.cache.store.store\n"
-        "print(any(m in sys.modules for m in ('torch', 'streamlit')))"
-    )
-    assert start_process(script).communicate()[0].strip() == "False"
-
-
 @pytest.mark.parametrize("name", WORD_ARRAYS)
 def test_results_that_hold_words_are_removed_once_they_are_old_and_no_byte_of_them_stays(store, name):
     words = {name: text_to_array("porcelain violin"), "scores": np.ones(3)}

@@ -39,41 +39,30 @@ def n_tokens(at):
     return tuple(len((view[side] or view["queries"])["tokens"]) for side in ("queries", "keys"))
 
 
-def test_each_attention_has_its_own_layers_heads_and_tokens(bart):
-    at = bart()
-    source, again = n_tokens(at)
-    assert (shape(at), source) == ((2, 3), again)
-    attend(at, "decoder")
-    target, again = n_tokens(at)
-    assert (shape(at), target) == ((3, 4), again)
-    assert target != source
-    attend(at, "cross-attention")
-    assert (shape(at), n_tokens(at)) == ((3, 4), (target, source))
-    assert [sent(at, "Attention of")[side]["name"] for side in ("queries", "keys")] == ["target", "source"]
-    assert wording.ACROSS in [each.value for each in at.info]
-
-
-def test_a_link_to_cross_attention_works_on_a_first_visit(bart):
+def test_each_attention_has_its_own_layers_heads_and_tokens_and_a_link_to_one_works_on_a_first_visit(bart):
     at = bart(attention="cross-attention", head="2-3")
     assert not at.error
     assert at.selectbox(key="attention").value == "cross-attention"
     assert sent(at, "Attention of")["label"].startswith("Attention of L2 H3 in ")
-
-
-def test_heads_that_the_other_stack_lacks_are_dropped(bart):
-    at = bart(attention="decoder", head="2-3,1-2")
-    assert sent(at, "Attention of")["label"].startswith("Attention of L2 H3, L1 H2 in ")
+    target, source = n_tokens(at)
+    assert (shape(at), target != source) == ((3, 4), True)
+    assert [sent(at, "Attention of")[side]["name"] for side in ("queries", "keys")] == ["target", "source"]
+    assert wording.ACROSS in [each.value for each in at.info]
     attend(at, "encoder")
-    assert sent(at, "Attention of")["label"].startswith("Attention of L1 H2 in ")
+    assert (shape(at), n_tokens(at)) == ((2, 3), (source, source))
     attend(at, "decoder")
+    assert (shape(at), n_tokens(at)) == ((3, 4), (target, target))
+
+
+def test_heads_that_the_other_stack_lacks_are_dropped_and_another_attention_begins_with_all_heads_on(bart):
+    at = bart(attention="decoder", head="2-3,1-2", off="2-3")
     assert sent(at, "Attention of")["label"].startswith("Attention of L2 H3, L1 H2 in ")
-
-
-def test_another_attention_begins_with_all_heads_on(bart):
-    at = bart(attention="decoder", off="2-3")
     assert sent(at, "Heads of")["off"] == [[2, 3]]
     attend(at, "encoder")
+    assert sent(at, "Attention of")["label"].startswith("Attention of L1 H2 in ")
     assert sent(at, "Heads of")["off"] == []
+    attend(at, "decoder")
+    assert sent(at, "Attention of")["label"].startswith("Attention of L2 H3, L1 H2 in ")
 
 
 def test_a_checkpoint_with_one_stack_offers_no_attention(bart):
@@ -112,12 +101,9 @@ def test_a_decoders_attention_has_a_sink_in_place_of_delimiters_and_previous_in_
     grid = sent(at, "Heads of")
     roles = ["previous token", "first-token sink", "induction", "duplicate token"]
     assert [grid["roles"][place]["label"] for place in grid["shown"]] == roles
-    attended = app("roles", checkpoint=small("gpt2", "CausalLM"))
-    assert not attended.exception
-    assert any("sink" in each.value for each in attended.markdown)
 
 
-def test_a_decoders_page_says_which_relations_count(app, small):
+def test_a_decoders_page_tells_of_sinks_and_says_which_relations_count(app, small):
     said = {
         direction: [
             each.value for each in app("roles", checkpoint=small("gpt2", "CausalLM"), direction=direction).markdown
@@ -125,6 +111,7 @@ def test_a_decoders_page_says_which_relations_count(app, small):
         for direction in ("dependent-to-head", "both")
     }
     assert looks_back("dependent-to-head") in said["dependent-to-head"]
+    assert any("sink" in each for each in said["both"])
     assert looks_back("both") in said["both"]
     assert not any(looks_back("both") == each.value for each in app("roles", direction="both").markdown)
 
@@ -142,13 +129,18 @@ def llama(app, small):
     return opened
 
 
-def test_of_a_long_text_a_window_is_drawn_where_the_link_says(llama):
+def test_of_a_long_text_a_window_is_drawn_where_the_link_says_and_another_text_begins_at_its_beginning(llama):
     at = llama(window="40-8")
     sides = [arcs(at)[side] for side in ("queries", "keys")]
     assert [side["start"] for side in sides] == overview(at)["start"] == [40, 8]
     assert [len(side["tokens"]) for side in sides] == overview(at)["size"] == [256, 256]
     assert [side["whole"] for side in sides] == overview(at)["tokens"]
     assert sides[0]["whole"] > 300
+    at.text_area(key="text").set_value(f"the black cat {LONG}").run()
+    assert overview(at)["start"] == [0, 0]
+    assert at.query_params.get("window") is None
+    at.text_area(key="text").set_value("the black cat").run()
+    assert overview(at) is None, "a short text has no window"
 
 
 def test_the_scores_of_a_long_text_are_those_of_the_whole_wherever_the_window_is(llama):
@@ -159,15 +151,6 @@ def test_the_scores_of_a_long_text_are_those_of_the_whole_wherever_the_window_is
     assert arcs(moved)["queries"]["start"] == 40
     assert arcs(at)["queries"]["start"] == 0
     assert controls.inference().n_passed == passed + 1
-
-
-def test_another_text_begins_at_its_beginning_and_a_short_one_has_no_window(llama):
-    at = llama(window="40-8")
-    at.text_area(key="text").set_value(f"the black cat {LONG}").run()
-    assert overview(at)["start"] == [0, 0]
-    assert at.query_params.get("window") is None
-    at.text_area(key="text").set_value("the black cat").run()
-    assert overview(at) is None
 
 
 def test_a_long_text_is_cut_only_when_the_reader_says_so(llama):

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from reading import choose_heads, sent
+from reading import choose_heads, sent, written
 
 from attention_sieve.cache.answers import Engine
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
@@ -42,10 +42,6 @@ def array(view, name, dtype="<f4"):
     """What a grid was sent under a name."""
     flat = np.frombuffer(base64.b64decode(view[name]), dtype)
     return flat.reshape(len(view["roles"]), view["layers"], -1)
-
-
-def written(at, words):
-    return [each.value for each in at.markdown if words in each.value]
 
 
 def test_under_the_share_the_grid_the_counts_and_the_table_of_roles_are_the_librarys(app, by_library):

@@ -127,7 +127,7 @@ def test_a_rerun_with_the_same_input_sends_the_same_bytes():
 def test_heads_are_named_and_coloured_in_order_and_a_colour_that_returns_is_dashed():
     heads = payload(attention=np.full((12, 5, 5), 0.2), heads=[(0, head) for head in range(12)])["heads"]
     assert [head["name"] for head in heads] == [f"L0 H{head}" for head in range(12)]
-    assert [head["color"] for head in heads[:8]] == list(HEAD_COLORS)
+    assert [head["color"] for head in heads] == [*HEAD_COLORS, *HEAD_COLORS[:4]]
     assert len({(head["color"], head["dashed"]) for head in heads}) == 12
 
 

@@ -11,6 +11,7 @@ import importance_comparison_figures
 import importance_figures
 import knowledge_figures
 import laboratory_figures
+import pyarrow as pa
 import pytest
 import relation_figures
 import role_figures
@@ -129,7 +130,7 @@ def test_it_becomes_a_picture_that_names_its_axes(figure: Figure):
     ]
     titles = {axis.get("title") for axis in axes if "field" in axis and axis.get("axis", {}) is not None} - {None}
     assert all(any(title in text for text in drawn) for title in titles)
-    assert not {"currentColor", "NaN", "undefined", "<img", "<script"} & set(svg)
+    assert [word for word in ("currentColor", "NaN", "undefined", "<img", "<script") if word in svg] == []
     assert "http" not in svg.replace("http://www.w3.org/", "")
 
 
@@ -141,6 +142,7 @@ def test_it_fits_a_column_of_a_paper_and_stays_legible(figure: Figure):
     assert cut_off(svg) == []
 
 
-def test_its_description_is_made_of_sentences(figure: Figure):
-    assert figure.description.endswith(".")
+def test_its_description_is_made_of_sentences_and_can_be_sent_with_its_data(figure: Figure):
+    assert figure.description.encode().endswith(b".")
+    assert pa.Table.from_pandas(figure.data).num_rows == len(figure.data)
     assert not any(part in figure.description for part in ("nan,", "None", "inf "))

@@ -15,10 +15,9 @@ from role_figures import FIGURES, HEADS, LAYERS, NOTHING, SCORED, SCORES, TEXTS,
 from scipy import stats
 
 from attention_sieve.core.roles.hypotheses import Criterion
-from attention_sieve.core.roles.roles import BY_NAME, COARSE_ROLES, ROLES
+from attention_sieve.core.roles.roles import COARSE_ROLES, ROLES
 from attention_sieve.core.roles.uncertainty.sensitivity import counts_by_tau, counts_by_texts
 from attention_sieve.core.statistics.series import SCORE_BINS, counts_of
-from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.figure import MOST_MARKS
 from attention_sieve.dashboard.figures.roles.densities import HALF_WIDTH, density, outline, places_of
 from attention_sieve.dashboard.figures.roles.distributions import Violins, head_scores, score_violins
@@ -126,11 +125,6 @@ def test_evidence_is_minus_log10_p_up_to_16():
     assert f"{capped} p-value" in figure.description
     assert "of 1e-16 or less drawn at 16" in figure.description
     assert rows(figure, "alpha")["value"].item() == pytest.approx(1.30103, abs=1e-5)
-
-
-def test_every_role_has_its_own_mark():
-    assert list(LOOKS) == list(BY_NAME)
-    assert len({look.shape for look in LOOKS.values()}) == len({look.letter for look in LOOKS.values()}) == len(LOOKS)
 
 
 def test_density_of_two_scores_by_hand():

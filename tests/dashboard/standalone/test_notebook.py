@@ -121,13 +121,8 @@ def test_outside_of_a_notebook_and_once_closed_it_says_how_to_see_the_heads_and_
 
 
 def test_bad_input_gets_a_sentence(guessing, in_memory, monkeypatch):
-    for texts, said in (
-        ("  ", "Text 1: the text is empty"),
-        ([], "There is no text"),
-        (7, "Text 1 is 7. Give a string"),
-    ):
-        with pytest.raises(TextError, match=said):
-            sieve.show(guessing, texts)
+    with pytest.raises(TextError, match=r"Text 1 is 7\. Give a string"):
+        sieve.show(guessing, 7)
     config = transformers.BertConfig(num_hidden_layers=1, hidden_size=8, num_attention_heads=2, vocab_size=6)
     with pytest.raises(CheckpointError, match=r"tokenizer of BertModel in memory .* its model has 6 embeddings"):
         sieve.show(transformers.BertModel(config), "She ran.", tokenizer=in_memory[1])
