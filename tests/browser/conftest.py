@@ -3,7 +3,6 @@
 import os
 import shutil
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -122,38 +121,33 @@ def _served(folder, script=DASHBOARD, **environment):
 
 
 @pytest.fixture(scope="session")
-def context_of(browser, running):
-    """context_of(colours, reader): a browser that keeps what it has fetched and compiled, which takes half of a visit.
-
-    Somebody has been here in it before, and so meets no riddle; another reader, with cookies of their own, has not.
-    """
-
-    @cache
-    def opened(colours, reader):
-        context = browser.new_context(color_scheme=colours)
-        context.grant_permissions([])
-        context.set_default_timeout(PATIENCE)
-        if not reader:
-            context.add_cookies([{"name": VISITED, "value": "1", "url": running.address}])
-        # The process of a site ends with its last page, and what it has compiled with it.
-        context.new_page().goto(f"{running.address}/_stcore/health")
-        return context
-
-    return lambda colours, reader="": opened(colours, reader)
+def kept_context(browser, running):
+    """One context for all tests: what it has fetched and compiled is kept, which takes half of a visit."""
+    context = browser.new_context()
+    context.grant_permissions([])
+    context.set_default_timeout(PATIENCE)
+    # The process of a site ends with its last page, and what it has compiled with it.
+    context.new_page().goto(f"{running.address}/_stcore/health")
+    return context
 
 
 @pytest.fixture
-def visit(server, context_of, request):
-    """visit(path, colours, reader, **size) opens the dashboard; at the end nothing may have gone wrong.
+def visit(server, kept_context, request):
+    """visit(path, colours, newcomer, **size) opens the dashboard; at the end nothing may have gone wrong.
 
-    The browser has forgotten what an earlier visitor did, but for the cookie that says that somebody was here; that of
-    another reader has not even that.
+    The browser has forgotten what an earlier visitor did, but for the cookie that says that somebody was here, without
+    which a newcomer meets the riddle.
     """
     pages, wrong = request.node.stash.setdefault(PAGES, []), []
 
-    def open_page(path="/", colours="light", reader="", **size):
-        page = context_of(colours, reader).new_page()
+    def open_page(path="/", colours="light", newcomer=False, **size):
+        if newcomer:
+            kept_context.clear_cookies(name=VISITED)
+        else:
+            kept_context.add_cookies([{"name": VISITED, "value": "1", "url": server}])
+        page = kept_context.new_page()
         pages.append(page)
+        page.emulate_media(color_scheme=colours)
         page.set_viewport_size({**WIDE, **size})
         page.add_init_script("localStorage.clear()")  # what an earlier visitor unfolded is folded again
         slow_down(page)

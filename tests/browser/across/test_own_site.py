@@ -14,9 +14,9 @@ from steps import wait_for
 WATCHED = Path(__file__).parents[1] / "watched"
 
 
-def test_no_other_site_shows_the_page_in_a_frame(server, context_of):
+def test_no_other_site_shows_the_page_in_a_frame(server, kept_context):
     said = []
-    page = context_of("light").new_page()
+    page = kept_context.new_page()
     page.on("console", lambda message: said.append(message.text))
     page.set_content(f"<iframe src='{server}/'></iframe>")
     wait_for(page, lambda: said, bool)

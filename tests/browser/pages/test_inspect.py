@@ -328,7 +328,7 @@ def test_a_pinned_word_asks_which_heads_link_it_and_a_click_shows_one(visit):
 
 
 def test_beside_the_sidebar_the_way_to_a_lesson_and_the_text_are_not_cut(visit):
-    page = visit("/", reader="beside a sidebar", width=1280, height=720)
+    page = visit("/", newcomer=True, width=1280, height=720)
     page.get_by_role("button", name="Skip: straight to the tool").click()
     settle(page)
     page.get_by_test_id("stExpandSidebarButton").click()

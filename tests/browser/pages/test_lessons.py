@@ -287,7 +287,7 @@ def test_a_link_of_the_demo_moves_little_while_it_opens_and_page_down_leads_on(v
 
 
 def test_leaving_a_lesson_leaves_the_page_as_it_was_and_the_next_visit_does_not_offer_it(visit, server):
-    page = visit("/", reader="new")
+    page = visit("/", newcomer=True)
     press(page, "Skip: straight to the tool")
     type_texts(page, OWN)
     cell(page, 3, 4).click()

@@ -1,6 +1,5 @@
 """The riddle that a new visitor meets, by keyboard, and how it looks."""
 
-import pytest
 from looks import expect_looks_right, lighten, resize
 from playwright.sync_api import expect
 from steps import arcs, cell, grid_of, settle, shifted, wait_for
@@ -12,12 +11,6 @@ FOCUSED = """() => {
   return focused.getAttribute("aria-label") ?? focused.textContent;
 }"""
 """What has the keyboard's focus, by its name."""
-
-
-@pytest.fixture
-def newcomer(visit, request):
-    """newcomer(**size): the first page in a browser in which nobody has been here."""
-    return lambda **size: visit("/", reader=request.node.name, **size)
 
 
 def heading(page):
@@ -35,8 +28,8 @@ def expect_in_view(page, part):
     wait_for(page, part.bounding_box, lambda box: box and box["y"] >= 0 and box["y"] + box["height"] <= height)
 
 
-def test_by_keyboard_the_grid_is_answered_and_escape_leads_to_the_tool(newcomer):
-    page = newcomer()
+def test_by_keyboard_the_grid_is_answered_and_escape_leads_to_the_tool(visit):
+    page = visit("/", newcomer=True)
     seen = []
     wait_for(
         page,
@@ -55,8 +48,8 @@ def test_by_keyboard_the_grid_is_answered_and_escape_leads_to_the_tool(newcomer)
     expect_working_page(page)
 
 
-def test_question_and_answer_are_accessible_and_fit_also_on_a_projector(newcomer):
-    page = newcomer()
+def test_question_and_answer_are_accessible_and_fit_also_on_a_projector(visit):
+    page = visit("/", newcomer=True)
     assert shifted(page) < 0.1
     expect(page.get_by_test_id("stHeader")).to_be_hidden()
     expect_looks_right(page)
