@@ -121,6 +121,17 @@ def _served(folder, script=DASHBOARD, **environment):
 
 
 @pytest.fixture(scope="session")
+def public_server(served, prepared, small_checkpoint, tmp_path_factory):
+    """Address of a server for others that offers the bundled checkpoint and a folder; tests with it are one group."""
+    folder = tmp_path_factory.mktemp("public")
+    store = shutil.copytree(prepared, folder / "store")
+    shutil.copytree(small_checkpoint, folder / "models" / "small")
+    offered = {"ATTENTION_SIEVE_PUBLIC": "1", "ATTENTION_SIEVE_CHECKPOINTS": f"bundled:{folder / 'models'}"}
+    with served(store, **offered) as running:
+        yield running.address
+
+
+@pytest.fixture(scope="session")
 def kept_context(browser, running):
     """One context for all tests: what it has fetched and compiled is kept, which takes half of a visit."""
     context = browser.new_context()

@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import shutil
 import socket
 import ssl
 import subprocess
@@ -18,8 +17,9 @@ from playwright.sync_api import expect
 from steps import PATIENCE, arcs, settle, type_texts
 
 from benchmarks.shared.programs import NO_NGINX, nginx
+from benchmarks.shared.server import free_port
 
-pytestmark = pytest.mark.xdist_group("proxy")
+pytestmark = pytest.mark.xdist_group("public")
 
 EXAMPLE = Path(__file__).parents[3] / "dashboard" / "web" / "nginx.conf"
 LOGIN = {"username": "class", "password": "sieve heads"}
@@ -42,22 +42,20 @@ http {{
 
 
 @pytest.fixture(scope="module")
-def proxied(served, prepared, tmp_path_factory):
+def proxied(public_server, tmp_path_factory):
     """Addresses of the proxy, without and with TLS, and its folder."""
     program = nginx()
     assert program, NO_NGINX
     folder = tmp_path_factory.mktemp("proxy")
-    store = shutil.copytree(prepared, folder / "store")
-    with served(store, ATTENTION_SIEVE_PUBLIC="1") as behind:
-        plain, tls = _free_port(), _free_port()
-        _write(folder, behind.address, plain, tls)
-        proxy = subprocess.Popen([program, "-p", folder, "-c", folder / "nginx.conf"])
-        try:
-            _wait_for(tls)
-            yield f"http://localhost:{plain}", f"https://localhost:{tls}", folder
-        finally:
-            proxy.terminate()
-            proxy.wait()
+    plain, tls = free_port(), free_port()
+    _write(folder, public_server, plain, tls)
+    proxy = subprocess.Popen([program, "-p", folder, "-c", folder / "nginx.conf"])
+    try:
+        _wait_for(tls)
+        yield f"http://localhost:{plain}", f"https://localhost:{tls}", folder
+    finally:
+        proxy.terminate()
+        proxy.wait()
 
 
 def _write(folder, behind, plain, tls):
@@ -82,12 +80,6 @@ def _write(folder, behind, plain, tls):
         text = text.replace(named, str(here))
     (folder / "heads.conf").write_text(text)
     (folder / "nginx.conf").write_text(AROUND.format(folder=folder))
-
-
-def _free_port():
-    with closing(socket.socket()) as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
 
 
 def _wait_for(port):

@@ -1,6 +1,5 @@
 """A server that is open to others, as a visitor finds it."""
 
-import shutil
 from contextlib import closing
 from http.client import HTTPConnection
 from urllib.parse import urlsplit
@@ -15,14 +14,9 @@ pytestmark = pytest.mark.xdist_group("public")
 
 
 @pytest.fixture(scope="module")
-def server(served, prepared, small_checkpoint, tmp_path_factory):
-    """Address of a public server that offers the bundled checkpoint and a folder of others."""
-    folder = tmp_path_factory.mktemp("public")
-    store = shutil.copytree(prepared, folder / "store")
-    shutil.copytree(small_checkpoint, folder / "models" / "small")
-    offered = {"ATTENTION_SIEVE_PUBLIC": "1", "ATTENTION_SIEVE_CHECKPOINTS": f"bundled:{folder / 'models'}"}
-    with served(store, **offered) as running:
-        yield running.address
+def server(public_server):
+    """Address of the dashboard that is visited."""
+    return public_server
 
 
 def test_a_visitor_types_a_text_and_chooses_an_offered_checkpoint(visit):
@@ -32,26 +26,12 @@ def test_a_visitor_types_a_text_and_chooses_an_offered_checkpoint(visit):
     expect(arcs(page).get_by_role("option", name="ran, ").first).to_be_visible()
 
 
-def test_a_page_holds_a_few_uploads_at_once(visit):
-    page = visit("/?checkpoint=bundled")
-    with page.expect_request(lambda request: request.method == "PUT") as sent:
-        upload(page, "texts.txt", "a dog ran")
-    settle(page)
-    address, token = sent.value.url.rpartition("/")[0], sent.value.headers["x-xsrftoken"]
-    file = {"file": {"name": "more.txt", "mimeType": "text/plain", "buffer": b"x"}}
-    sent_on = [
-        page.request.put(f"{address}/more{number}", multipart=file, headers={"X-Xsrftoken": token})
-        for number in range(MAX_UPLOADS)
-    ]
-    assert [answer.status for answer in sent_on] == [204] * (MAX_UPLOADS - 1) + [413]
-    assert sent_on[-1].text() == f"This page holds {MAX_UPLOADS} uploads already. Remove one of them first.\n"
-
-
-def test_nothing_of_a_visitor_reaches_another(visit, server, browser):
+def test_uploads_of_a_visitor_are_few_and_nothing_reaches_another(visit, server, browser):
     first = visit("/?checkpoint=bundled&text=one+rare+zucchini")
     with first.expect_request(lambda request: request.method == "PUT") as sent:
         upload(first, "only-mine.txt", "a quixotic narwhal sang")
     expect(grid_of(first)).to_be_visible()
+    expect_a_few_uploads_at_once(first, sent.value)
     uploaded = sent.value.url
     session = urlsplit(uploaded).path.split("/")[-2]
     with closing(browser.new_context()) as elsewhere:
@@ -71,6 +51,18 @@ def test_nothing_of_a_visitor_reaches_another(visit, server, browser):
     first.reload()
     settle(first)
     expect(first.get_by_role("textbox", name="Your texts")).to_have_value("one rare zucchini")
+
+
+def expect_a_few_uploads_at_once(page, sent):
+    """After one that was sent."""
+    address, token = sent.url.rpartition("/")[0], sent.headers["x-xsrftoken"]
+    file = {"file": {"name": "more.txt", "mimeType": "text/plain", "buffer": b"x"}}
+    answers = [
+        page.request.put(f"{address}/more{number}", multipart=file, headers={"X-Xsrftoken": token})
+        for number in range(MAX_UPLOADS)
+    ]
+    assert [answer.status for answer in answers] == [204] * (MAX_UPLOADS - 1) + [413]
+    assert answers[-1].text() == f"This page holds {MAX_UPLOADS} uploads already. Remove one of them first.\n"
 
 
 @pytest.mark.parametrize(
