@@ -1,13 +1,11 @@
-"""The page is closed to other sites: no frame, no other name, and no download that a link asks for."""
+"""The page is closed to other sites: no frame, and no other name."""
 
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from local_hub import local_hub
 from playwright.sync_api import expect
 from steps import wait_for
 
@@ -43,21 +41,6 @@ def test_a_name_that_leads_here_opens_nothing(server, playwright, browser_type_l
     )
     assert opened == "refused"
     browser.close()
-
-
-def test_a_link_fetches_nothing_before_the_reader_says_so(served, prepared, browser, small_checkpoint, tmp_path):
-    store = shutil.copytree(prepared, tmp_path / "store")
-    with local_hub("organisation/small", small_checkpoint) as hub:
-        environment = {"HF_ENDPOINT": hub.address, "HF_HOME": str(tmp_path / "hub"), "HF_HUB_OFFLINE": "0"}
-        with served(store, **environment, HF_HUB_DISABLE_XET="1") as running:
-            page = browser.new_page()
-            page.goto(f"{running.address}/?checkpoint={hub.name}&text=the+cat+sat")
-            expect(page.get_by_text(re.compile("has to be fetched from the Hugging Face Hub .1 MB."))).to_be_visible()
-            assert hub.fetched == []
-            page.get_by_role("button", name="Fetch it").click()
-            expect(page.get_by_role("grid", name=f"Heads of {hub.name}:")).to_be_visible()
-            assert "model.safetensors" in hub.fetched
-            page.close()
 
 
 @pytest.mark.parametrize(
