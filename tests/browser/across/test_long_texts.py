@@ -9,8 +9,8 @@ from attention_sieve.dashboard import wording
 from attention_sieve.dashboard.views.text.on_screen import EXAMPLE_TYPED
 
 CLAUSE = "the dog sat on the red mat and ran to a coffee house. "
-TEXT = CLAUSE * 170
-"""A little over 4,096 tokens of the long checkpoint."""
+TEXT = CLAUSE * 86
+"""A little over 2,048 tokens of the long checkpoint."""
 WINDOW = re.compile(r"Queries ([\d,]+) to ([\d,]+) of ([\d,]+), keys ([\d,]+) to")
 MOST_BYTES = 1_500_000
 """Sent for one click."""
@@ -26,14 +26,14 @@ def maps(page):
     return page.get_by_role("application", name=re.compile("^Attention of .* in the whole text"))
 
 
-def test_a_window_moves_over_four_thousand_tokens_and_only_it_is_sent(visit, long_checkpoint):
+def test_a_window_moves_over_two_thousand_tokens_and_only_it_is_sent(visit, long_checkpoint):
     page = visit(f"/?checkpoint={long_checkpoint}&text={CLAUSE}&head=1-3")
     sent = []
     page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: sent.append(len(frame))))
     page.reload()  # so that the page's socket is listened to
     expect(arcs(page)).to_be_visible()
     type_texts(page, TEXT)
-    expect(arcs(page).get_by_text("Tokens 0 to 255 of 4,")).to_be_visible()
+    expect(arcs(page).get_by_text("Tokens 0 to 255 of 2,")).to_be_visible()
     before = cell(page, 1, 3).get_attribute("aria-label")
     map_of_head = maps(page).locator("canvas").first
     box = map_of_head.bounding_box()
