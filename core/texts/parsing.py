@@ -7,7 +7,7 @@ import sys
 from collections import OrderedDict, deque
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import repeat
 from threading import Lock
@@ -87,8 +87,6 @@ class Position:
     segment: int
     start: int
     """Index of the first character of the piece in its segment."""
-    key: Hashable = None
-    """What its parse is kept by; None for a part of a segment."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -151,11 +149,12 @@ def parsed(
             f"The parser {parser_name(package)} has no {' and no '.join(lacking)}, which a role needs. Write the role "
             "without named entities, lemmas or parts of speech."
         )
-    pending = _PendingSegments(package, texts)
+    segments = (Position(i, side, 0) for i, text in enumerate(texts) for side in range(len(text.segments)))
+    pending = deque[tuple[Position, _Words | None]]((position, None) for position in segments)
     while pending:
         pause()
         with _one_at_a_time, _within_bounds(package):
-            pieces = _parsed_batch(package, pending.next_batch(), left_out, patterns)
+            pieces = _parsed_batch(package, _next_batch(package, texts, pending), left_out, patterns)
         yield from pieces
 
 
@@ -176,15 +175,15 @@ def _n_strings_at_first(package: str) -> int:
 
 
 def _parsed_batch(
-    package: str, batch: list[tuple[Any, Position]], left_out: frozenset[str], patterns: Sequence[str]
+    package: str, batch: list[tuple[Any, Position, Hashable]], left_out: frozenset[str], patterns: Sequence[str]
 ) -> list[ParsedPiece]:
     """No spaCy object may outlive its batch, because its strings may be freed with the batch; parses are kept as
     strings."""
     from spacy.tokens import Doc
 
     names, pipeline = RELATION_NAMES.get(installed_parsers().get(package, ""), {}), _pipeline(package)
-    documents = [document for document, _ in batch]
-    keys = [None if position.key is None else (package, left_out, position.key) for _, position in batch]
+    documents = [document for document, _, _ in batch]
+    keys = [None if key is None else (package, left_out, key) for _, _, key in batch]
     kept = [None if key is None else _kept(key) for key in keys]
     missing = [place for place, fields in enumerate(kept) if fields is None]
     new = pipeline.pipe([documents[place] for place in missing], batch_size=len(batch), disable=sorted(left_out))
@@ -197,7 +196,7 @@ def _parsed_batch(
             documents[place] = Doc(pipeline.vocab, **fields)
     by_pattern = [matched_words(pattern, documents) for pattern in patterns]
     matched = zip(*by_pattern) if by_pattern else repeat(())
-    positions = [position for _, position in batch]
+    positions = [position for _, position, _ in batch]
     return [ParsedPiece.of(*each, names, of_text) for each, of_text in zip(zip(positions, documents), matched)]
 
 
@@ -248,50 +247,30 @@ class _Words:
         return document
 
 
-class _PendingSegments:
-    """Segments that are not parsed yet, and pieces of long ones."""
-
-    def __init__(self, package: str, texts: Sequence[Text]) -> None:
-        self._package, self._texts = package, texts
-        self._segments = ((i, side) for i, text in enumerate(texts) for side in range(len(text.segments)))
-        self._segment = next(self._segments, None)
-        self._cut = deque[tuple[_Words, Position]]()
-        """Pieces of a long segment."""
-
-    def __bool__(self) -> bool:
-        return self._segment is not None or bool(self._cut)
-
-    def next_batch(self) -> list[tuple[Any, Position]]:
-        """The next documents, of at most BATCH_WORDS words in total unless it is one."""
-        batch, n_words = list[tuple[Any, Position]](), 0
-        while (piece := self._first()) is not None:
-            n_words += len(piece[0])
-            if batch and n_words > BATCH_WORDS:
-                break
-            batch.append(piece)
-            if self._cut:
-                self._cut.popleft()
-            else:
-                self._segment = next(self._segments, None)
-        return batch
-
-    def _first(self) -> tuple[Any, Position] | None:
-        """The next document, without removing it."""
-        if self._segment is not None and not self._cut:
-            i, side = self._segment
-            document = _document(self._package, self._texts[i], side)
-            if len(document) <= PIECE_WORDS:
-                text = self._texts[i]
-                key = (text.segments[side], None) if text.words is None else (None, text.words[side])
-                return document, Position(i, side, 0, key)
-            for start in range(0, len(document), PIECE_WORDS):
-                piece = document[start : start + PIECE_WORDS]
-                self._cut.append((_Words.of(piece), Position(i, side, piece.start_char)))
-            self._segment = next(self._segments, None)
-        if not self._cut:
-            return None
-        words, position = self._cut[0]
-        return words.document(self._package), position
+def _next_batch(
+    package: str, texts: Sequence[Text], pending: deque[tuple[Position, _Words | None]]
+) -> list[tuple[Any, Position, Hashable]]:
+    """Take the next pieces from the pending ones, of at most BATCH_WORDS words in total unless it is one: document and
+    position of each, and what its parse is kept by, None for a part of a segment. A long segment becomes such parts,
+    without documents, as these may not outlive their batch."""
+    batch, n_words = list[tuple[Any, Position, Hashable]](), 0
+    while pending:
+        position, words = pending[0]
+        text, side = texts[position.text], position.segment
+        document = _document(package, text, side) if words is None else words.document(package)
+        if len(document) > PIECE_WORDS:
+            parts = [document[start : start + PIECE_WORDS] for start in range(0, len(document), PIECE_WORDS)]
+            cut = [(replace(position, start=part.start_char), _Words.of(part)) for part in parts]
+            pending.popleft()
+            pending.extendleft(reversed(cut))
+            continue
+        n_words += len(document)
+        if batch and n_words > BATCH_WORDS:
+            break
+        key = (text.segments[side], None) if text.words is None else (None, text.words[side])
+        batch.append((document, position, key if words is None else None))
+        pending.popleft()
+    return batch
 
 
 @lru_cache(maxsize=MOST_PIPELINES)
