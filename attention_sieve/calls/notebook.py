@@ -53,8 +53,7 @@ def show(model: Any, texts: Any, *, tokenizer: Any = None, **given: Any) -> "Hea
         read = parsed(texts, given)
         prepared = prepared_texts(checkpoint, read, of_pass, too_long_in(given))
         work = (
-            [(read[index], pass_text(checkpoint, read[index], tokens, of_pass, settings.scores))]
-            for index, tokens in prepared.items()
+            [pass_text(checkpoint, read[index], tokens, of_pass, settings.scores)] for index, tokens in prepared.items()
         )
         passed = list(watched(work, len(prepared)))
     return HeadsWidget(checkpoint.files, settings, of_pass.off, passed)

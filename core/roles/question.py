@@ -277,9 +277,12 @@ def matched_questions(roles: Sequence[str]) -> dict[tuple[str, ...], Question[Te
 class PassedText:
     """Attention and scores of a text, with some heads off or none."""
 
+    text: Text
     text_attention: TextAttention
     scored: RoleScores
     """Of this one text."""
+    all_on: "PassedText | None" = None
+    """The same with all heads on, where some are off and both are shown."""
 
     @property
     def scores(self) -> Float[np.ndarray, "role layer head"]:
@@ -300,4 +303,4 @@ def pass_text(
     roles = RoleSet(settings.roles)
     (prepared,) = with_what_decides(roles, [prepared], [text], settings.parses)
     batch = score_batch(checkpoint, [prepared], of_pass, {0: window_at(checkpoint, prepared)}, roles=roles)
-    return PassedText(text_attention=batch.maps[0], scored=role_scores(batch.texts, settings))
+    return PassedText(text=text, text_attention=batch.maps[0], scored=role_scores(batch.texts, settings))

@@ -16,7 +16,6 @@ from attention_sieve.core.roles.finding import RoleSettings
 from attention_sieve.core.roles.question import PassedText
 from attention_sieve.core.roles.roles import shown_roles
 from attention_sieve.core.roles.sieves import telling_head
-from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.components import arcs, grid
 from attention_sieve.dashboard.components.grid import GridOnText, grid_of_text, sieves_in
 from attention_sieve.dashboard.figures.figure import counted
@@ -59,21 +58,21 @@ class HeadsWidget(anywidget.AnyWidget):
         files: CheckpointFiles,
         settings: RoleSettings,
         off: Sequence[Head],
-        passed: Sequence[tuple[Text, PassedText]],
+        passed: Sequence[PassedText],
     ) -> None:
         """Show texts, the first one at first, and in it the head that attends most specifically to related words.
 
         Raises: AnalysisError for more than MOST_WEIGHTS weights.
         """
-        n_weights = sum(each.text_attention.attention.size for _, each in passed)
+        n_weights = sum(each.text_attention.attention.size for each in passed)
         if n_weights > MOST_WEIGHTS:
             raise AnalysisError(
                 f"The attention in {counted(len(passed), 'text')} has {n_weights:,} weights, and a cell shows at most "
                 f"{MOST_WEIGHTS:,}. Show fewer or shorter texts."
             )
-        first = passed[0][1].text_attention
+        first = passed[0].text_attention
         self._name, self._n_texts, self._shape = files.name, len(passed), first.attention.shape[:2]
-        shown = [_shown(files, settings, off, text, each) for text, each in passed]
+        shown = [_shown(files, settings, off, each) for each in passed]
         super().__init__(heads=[telling_head(first)], _data=json.dumps(shown))
 
     def __repr__(self) -> str:
@@ -101,14 +100,12 @@ class HeadsWidget(anywidget.AnyWidget):
         return proposal["value"]
 
 
-def _shown(
-    files: CheckpointFiles, settings: RoleSettings, off: Sequence[Head], text: Text, passed: PassedText
-) -> dict[str, Any]:
-    sieves = sieves_in(passed.text_attention, text, passed.scored.roles, settings.scores.direction)
+def _shown(files: CheckpointFiles, settings: RoleSettings, off: Sequence[Head], passed: PassedText) -> dict[str, Any]:
+    sieves = sieves_in(passed.text_attention, passed.text, passed.scored.roles, settings.scores.direction)
     of_text = grid_of_text(passed, settings.criterion, f"Heads of {files.name}: roles on this text", files.n_shared)
     coarse, fine = shown_roles(passed.scores, passed.scored.roles)
     return {
-        "name": shortened(" ||| ".join(text.segments)),
+        "name": shortened(" ||| ".join(passed.text.segments)),
         "grid": grid.grid_data(replace(of_text, shown=coarse, off=off), GridOnText(sieves=sieves)),
         "fine": [of_text.roles.index(role) for role in fine],
         "data": text_data(passed.text_attention, sieves, files.name),

@@ -23,7 +23,7 @@ from attention_sieve.dashboard.state import GUESS, Choice
 from attention_sieve.dashboard.views.corpus import Corpus, corpus, kept_corpus
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.pickers import halves, toggle
-from attention_sieve.dashboard.views.text.on_screen import OnScreen, waiting
+from attention_sieve.dashboard.views.text.on_screen import waiting
 
 if TYPE_CHECKING:
     from attention_sieve.core.passes.outputs import HeadOutput
@@ -55,10 +55,10 @@ def switch_buttons(choice: Choice, heads: list[Head]) -> None:
         )
 
 
-def what_changes(visit: Visit, screen: OnScreen) -> None:
+def what_changes(visit: Visit, screen: PassedText) -> None:
     """Show what the heads that are off did: to the model's output, and to the roles of later heads on this text."""
     if screen.all_on is None:
-        if not screen.now.text_attention.causal:
+        if not screen.text_attention.causal:
             link.put([GUESS], {})
         return
     st.subheader(wording.what_changes(len(visit.choice.off)))
@@ -69,7 +69,7 @@ def what_changes(visit: Visit, screen: OnScreen) -> None:
         _roles(visit, screen, screen.all_on)
 
 
-def _output(visit: Visit, screen: OnScreen) -> None:
+def _output(visit: Visit, screen: PassedText) -> None:
     token = token_to_predict(screen)
     with waiting() as report:
         change = visit.inference.on_screen(visit.engine, changed, screen.text, visit.settings, token, report=report)
@@ -79,7 +79,7 @@ def _output(visit: Visit, screen: OnScreen) -> None:
         st.markdown(wording.EMBEDS_ONLY)
         return
     if change.head.token is not None:
-        if screen.now.text_attention.causal:  # the section on the next token has it
+        if screen.text_attention.causal:  # the section on the next token has it
             return
         ask_which_token(screen, change.head.token)
     moves = wording.output_moves(change.head.unit, change.head.distance)
@@ -92,7 +92,7 @@ def _output(visit: Visit, screen: OnScreen) -> None:
     table_downloads("output", table, provenance.text_facts(visit.choice, visit.engine, screen.text))
 
 
-def token_to_predict(screen: OnScreen) -> int | None:
+def token_to_predict(screen: PassedText) -> int | None:
     """Position of the token that the reader has picked, at first from the link; None for the model's default."""
     positions = _own_tokens(screen)
     if (value := link.take(GUESS)) is not None:
@@ -104,16 +104,16 @@ def token_to_predict(screen: OnScreen) -> int | None:
     return token if token in positions else None
 
 
-def _own_tokens(screen: OnScreen) -> list[int]:
+def _own_tokens(screen: PassedText) -> list[int]:
     """Positions of the tokens that the tokenizer did not add; of all of them where ids were given."""
-    queries = screen.now.text_attention.text.queries
+    queries = screen.text_attention.text.queries
     return [int(position) for position in np.flatnonzero((queries.segments != SPECIAL) | (queries.given is not None))]
 
 
-def ask_which_token(screen: OnScreen, guessed: int) -> None:
+def ask_which_token(screen: PassedText, guessed: int) -> None:
     """Let the reader pick another token for the language model to predict; the link has its position."""
     st.session_state[GUESS] = guessed
-    tokens, is_causal = screen.now.text_attention.text.queries.tokens, screen.now.text_attention.causal
+    tokens, is_causal = screen.text_attention.text.queries.tokens, screen.text_attention.causal
     picked = st.selectbox(
         wording.NEXT_TOKEN if is_causal else wording.MASKED_WORD,
         _own_tokens(screen),
@@ -131,10 +131,10 @@ def _output_table(head: "HeadOutput") -> pd.DataFrame:
     return pd.DataFrame({name: list(map(visible, head.names)), "all heads on": head.before, "without": head.after})
 
 
-def _roles(visit: Visit, screen: OnScreen, all_on: PassedText) -> None:
-    choice, before, without = visit.choice, all_on.scores, screen.now
-    holds = (all_on.roles(choice.criterion), without.roles(choice.criterion))
-    table = role_changes(without.scored.roles, (before, without.scores), holds)
+def _roles(visit: Visit, screen: PassedText, all_on: PassedText) -> None:
+    choice, before = visit.choice, all_on.scores
+    holds = (all_on.roles(choice.criterion), screen.roles(choice.criterion))
+    table = role_changes(screen.scored.roles, (before, screen.scores), holds)
     n_heads = table[["layer", "head"]].drop_duplicates().shape[0]
     first_off = min(layer for layer, _ in choice.off)
     n_later = before.shape[2] * (before.shape[1] - first_off - 1)

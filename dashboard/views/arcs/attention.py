@@ -14,6 +14,7 @@ from attention_sieve.cache.answers import Engine
 from attention_sieve.core.attention.settings import Head, Window, head_name, head_names
 from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.core.roles.measures import SyntacticDirection
+from attention_sieve.core.roles.question import PassedText
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard import link, state, wording
 from attention_sieve.dashboard.components.arcs import MOST_HEADS, MOST_TOKENS_UNSCROLLED, attention_arcs
@@ -37,7 +38,6 @@ from attention_sieve.dashboard.files.provenance import command
 from attention_sieve.dashboard.state import Choice
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.pickers import one_of
-from attention_sieve.dashboard.views.text.on_screen import OnScreen
 from attention_sieve.dashboard.views.word_links import wording as words_wording
 from attention_sieve.dashboard.views.word_links.choice import take_token
 
@@ -112,7 +112,7 @@ _sieves: Final[WeakKeyDictionary[TextAttention, dict[tuple[SyntacticDirection, t
 
 
 def where_heads_look(
-    visit: Visit, screen: OnScreen, heads: list[Head], grid: str, asked: AskedLink | None = None
+    visit: Visit, screen: PassedText, heads: list[Head], grid: str, asked: AskedLink | None = None
 ) -> TextAttention:
     """Draw the arcs of the chosen heads, or of the one of which a lesson asks a link; return the attention drawn."""
     take = None if asked is None else asked.take
@@ -120,13 +120,13 @@ def where_heads_look(
         heads = [asked.head]
     if not heads:
         st.info(wording.arcs_hint(MOST_HEADS))
-        return screen.now.text_attention
+        return screen.text_attention
     choice, engine = visit.choice, visit.engine
     last_heads = heads[-MOST_HEADS:]
     names = head_names(last_heads)
     with st.container():
         # Always one element above the arcs: they would lose pins and switches if their position changed.
-        _title(last_heads, len(heads), engine.files.removed_of(screen.now.text_attention.text.kind))
+        _title(last_heads, len(heads), engine.files.removed_of(screen.text_attention.text.kind))
         text_attention = _before_or_after(screen)
         if text_attention.overview is not None:
             move_window(engine, screen.text, text_attention, text_attention.overview, last_heads)
@@ -234,11 +234,11 @@ def _take_guess(take: Callable[[int], None], _side: str, token: int) -> None:
     st.rerun()
 
 
-def _before_or_after(screen: OnScreen) -> TextAttention:
+def _before_or_after(screen: PassedText) -> TextAttention:
     """The attention to draw: with all heads on or, as the reader selects, without those that are off."""
     if screen.all_on is None:
-        return screen.now.text_attention
-    options = {wording.WITHOUT: screen.now.text_attention, wording.ALL_HEADS_ON: screen.all_on.text_attention}
+        return screen.text_attention
+    options = {wording.WITHOUT: screen.text_attention, wording.ALL_HEADS_ON: screen.all_on.text_attention}
     return one_of(wording.ARCS_OF, options, key="arcs of")
 
 

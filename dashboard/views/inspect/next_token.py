@@ -12,6 +12,7 @@ from attention_sieve.cache.looks import added_by_heads, expected_next, looked_fr
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.generation.fetching import fetching, fetching_table
+from attention_sieve.core.roles.question import PassedText
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
 from attention_sieve.dashboard.figures.text.arcs import visible
@@ -24,7 +25,7 @@ from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.heads_off import ask_which_token, token_to_predict
 from attention_sieve.dashboard.views.inspect import wording
 from attention_sieve.dashboard.views.pickers import from_list
-from attention_sieve.dashboard.views.text.on_screen import OnScreen, waiting
+from attention_sieve.dashboard.views.text.on_screen import waiting
 
 if TYPE_CHECKING:
     from attention_sieve.core.passes.outputs import NextTokens
@@ -35,7 +36,7 @@ TABLE_HEIGHT: Final = 320
 """Of the ranking of heads, in pixels; it scrolls."""
 
 
-def next_token(visit: Visit, screen: OnScreen, heads: list[Head]) -> None:
+def next_token(visit: Visit, screen: PassedText, heads: list[Head]) -> None:
     """Draw the section for a text that is read causally; nothing for a checkpoint that predicts no next token."""
     section = st.container()
     position, asked, error = token_to_predict(screen), st.session_state.get(ASKED, ""), None
@@ -55,14 +56,14 @@ def next_token(visit: Visit, screen: OnScreen, heads: list[Head]) -> None:
         _attribution(visit, screen, tokens, heads)
 
 
-def _next_tokens(visit: Visit, screen: OnScreen, position: int | None, asked: str) -> "NextTokens | None":
+def _next_tokens(visit: Visit, screen: PassedText, position: int | None, asked: str) -> "NextTokens | None":
     with waiting() as report:
         return visit.inference.on_screen(
             visit.engine, expected_next, screen.text, visit.settings, position, asked, report=report
         )
 
 
-def _table(visit: Visit, screen: OnScreen, tokens: "NextTokens") -> None:
+def _table(visit: Visit, screen: PassedText, tokens: "NextTokens") -> None:
     before, after = np.exp(tokens.log_probabilities)
     table = pd.DataFrame({"token": list(map(visible, tokens.names)), "probability": before})
     if tokens.follows is not None:
@@ -78,7 +79,7 @@ def _table(visit: Visit, screen: OnScreen, tokens: "NextTokens") -> None:
     table_downloads("next token", table, _facts(visit, screen, tokens, "--tokens=tokens.parquet"))
 
 
-def _facts(visit: Visit, screen: OnScreen, tokens: "NextTokens", option: str) -> dict[str, str]:
+def _facts(visit: Visit, screen: PassedText, tokens: "NextTokens", option: str) -> dict[str, str]:
     asked = st.session_state.get(ASKED)
     options = [f"--after={tokens.position}", *([f"--token={asked}"] if asked else []), option]
     return {
@@ -88,7 +89,7 @@ def _facts(visit: Visit, screen: OnScreen, tokens: "NextTokens", option: str) ->
     }
 
 
-def _attribution(visit: Visit, screen: OnScreen, tokens: "NextTokens", heads: list[Head]) -> None:
+def _attribution(visit: Visit, screen: PassedText, tokens: "NextTokens", heads: list[Head]) -> None:
     """A map of what each head adds to the logit of one of the tokens, and a ranking with where each looked."""
     names = {f"“{plain(visible(name))}”": token for name, token in zip(tokens.names, tokens.ids)}
     start = next((name for name, token in names.items() if token == tokens.follows), None)
@@ -99,7 +100,9 @@ def _attribution(visit: Visit, screen: OnScreen, tokens: "NextTokens", heads: li
         _added_map(visit, screen, tokens, token, added, heads)
 
 
-def _added(visit: Visit, screen: OnScreen, tokens: "NextTokens", token: int) -> Float[np.ndarray, "layer head"] | None:
+def _added(
+    visit: Visit, screen: PassedText, tokens: "NextTokens", token: int
+) -> Float[np.ndarray, "layer head"] | None:
     """What each head adds to the logit of a token; None, with a sentence, where that is not known."""
     try:
         with waiting() as report:
@@ -113,7 +116,7 @@ def _added(visit: Visit, screen: OnScreen, tokens: "NextTokens", token: int) -> 
 
 def _added_map(
     visit: Visit,
-    screen: OnScreen,
+    screen: PassedText,
     tokens: "NextTokens",
     token: int,
     added: Float[np.ndarray, "layer head"],
@@ -142,13 +145,13 @@ def _added_map(
 
 def _fetching(
     visit: Visit,
-    screen: OnScreen,
+    screen: PassedText,
     tokens: "NextTokens",
     token: int,
     added: Float[np.ndarray, "layer head"] | None,
 ) -> None:
     """A ranking of heads: what each says for the token, and where it looked from the token before."""
-    looked, position = screen.now.text_attention.text, tokens.position
+    looked, position = screen.text_attention.text, tokens.position
     with waiting() as report:
         row = visit.inference.on_screen(visit.engine, looked_from, screen.text, visit.settings, position, report=report)
     found = fetching(row, looked.queries.ids[: position + 1], token)

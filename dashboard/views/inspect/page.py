@@ -12,6 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 from attention_sieve.core.attention.settings import ONE_STACK, Head
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.texts import TextAttention
+from attention_sieve.core.roles.question import PassedText
 from attention_sieve.core.roles.roles import known_roles, shown_roles
 from attention_sieve.core.roles.sieves import telling_head
 from attention_sieve.core.texts.parsers import ENGLISH
@@ -45,7 +46,6 @@ from attention_sieve.dashboard.views.text import stories
 from attention_sieve.dashboard.views.text.on_screen import (
     EXAMPLE_TYPED,
     PAIR_TYPED,
-    OnScreen,
     on_screen,
     pair_fields,
     text_on_screen,
@@ -106,7 +106,7 @@ def _inspect() -> None:
             _written(visit, screen, text, continuation)
     beside = None
     if lesson is not None:
-        text_attention = None if screen is None else screen.now.text_attention
+        text_attention = None if screen is None else screen.text_attention
         beside = lesson_panel(lesson, visit, text_attention=text_attention, typed=typed)
     if screen is None:
         return
@@ -126,7 +126,7 @@ def _inspect() -> None:
     _compute_the_rest(visit, is_tested=is_tested, waits=waits)
 
 
-def _draw(visit: Visit, screen: OnScreen, beside: "Beside | None") -> bool | None:
+def _draw(visit: Visit, screen: PassedText, beside: "Beside | None") -> bool | None:
     """Draw the grid and the arcs, and what there is to say about them outside of a lesson.
 
     Returns: whether the corpus is tested; None in a lesson, and while what is below the first screen waits.
@@ -149,7 +149,7 @@ def _draw(visit: Visit, screen: OnScreen, beside: "Beside | None") -> bool | Non
         text_attention = arcs()
     if not first_screen_is_drawn():
         return None
-    if screen.now.text_attention.causal:
+    if screen.text_attention.causal:
         with right:
             _next_token(visit, screen, heads)
     _about(visit, screen, text_attention, tested, heads, below)
@@ -168,21 +168,21 @@ def _compute_the_rest(visit: Visit, *, is_tested: bool, waits: bool) -> None:
     surprising_link.kept_habits(visit)
 
 
-def _answer(visit: Visit, screen: OnScreen, typed: str) -> bool:
+def _answer(visit: Visit, screen: PassedText, typed: str) -> bool:
     """Tell the clicked story of the text, or answer a text of the reader's own with its most surprising link.
 
     Returns: whether the answer waits for what heads usually do.
     """
-    text_attention = screen.now.text_attention
+    text_attention = screen.text_attention
     if stories.tell(typed, text_attention, visit.engine.files.fingerprint, partial(pin_word, text_attention)):
         surprising_link.take_as_answer(screen.text)
         return False
     return stories.is_own(typed) and surprising_link.answer(visit, screen)
 
 
-def _notes_on_text(screen: OnScreen) -> None:
+def _notes_on_text(screen: PassedText) -> None:
     """Name the parts of the text that the tokenizer does not know, and say which words look at which others."""
-    pass_text = screen.now.text_attention.text
+    pass_text = screen.text_attention.text
     if pass_text.kind == "cross":
         st.info(shared_wording.ACROSS)
     elif pass_text.kind != "decoder" and (parts := unknown_parts(screen.text, pass_text.queries)):
@@ -214,7 +214,7 @@ def _with_template(visit: Visit) -> Visit:
     return replace(visit, choice=replace(visit.choice, score_settings=replace(scores, roles=roles)))
 
 
-def _written(visit: Visit, screen: OnScreen, prompt: Text, continuation: "Continuation") -> None:
+def _written(visit: Visit, screen: PassedText, prompt: Text, continuation: "Continuation") -> None:
     # imports pandas, for which the first grid does not wait
     from attention_sieve.dashboard.views.writing.panel import panel
 
@@ -231,7 +231,7 @@ def _switches(visit: Visit, heads: list[Head], below: DeltaGenerator) -> None:
         switch_buttons(visit.choice, [head for head in heads if head not in visit.removed])
 
 
-def _next_token(visit: Visit, screen: OnScreen, heads: list[Head]) -> None:
+def _next_token(visit: Visit, screen: PassedText, heads: list[Head]) -> None:
     # imports pandas, for which the first grid does not wait
     from attention_sieve.dashboard.views.inspect.next_token import next_token
 
@@ -240,7 +240,7 @@ def _next_token(visit: Visit, screen: OnScreen, heads: list[Head]) -> None:
 
 def _about(
     visit: Visit,
-    screen: OnScreen,
+    screen: PassedText,
     text_attention: TextAttention,
     tested: Corpus | None,
     heads: list[Head],
@@ -256,21 +256,21 @@ def _about(
     present = [head for head in heads if head not in visit.removed]
     with below:
         if tested is not None:
-            save_heads(visit, tested, heads, (screen.text, screen.now.text_attention))
+            save_heads(visit, tested, heads, (screen.text, screen.text_attention))
             ask_about_long_texts(tested.found.too_long)
         words_first()
         frame.tabs(
             TABS,
             {
                 wording.THIS_HEAD: lambda: _this_head(visit, screen, tested, present),
-                **head_views(visit, screen.now, tested, present[-1] if present else None),
+                **head_views(visit, screen, tested, present[-1] if present else None),
                 words_wording.TITLE: lambda: linking_heads(visit, screen, text_attention, present),
             },
         )
     what_changes(visit, screen)
 
 
-def _this_head(visit: Visit, screen: OnScreen, tested: Corpus | None, heads: list[Head]) -> None:
+def _this_head(visit: Visit, screen: PassedText, tested: Corpus | None, heads: list[Head]) -> None:
     """Sentences about the head chosen last, and buttons that switch the chosen heads off."""
     from attention_sieve.dashboard.views.descriptions.show import show_description
     from attention_sieve.dashboard.views.heads_off import switch_buttons
@@ -283,16 +283,16 @@ def _this_head(visit: Visit, screen: OnScreen, tested: Corpus | None, heads: lis
         if tested is not None:
             with described:
                 show_description(visit, tested, heads[-1], buttons, _in_text(screen, heads[-1]))
-        head_summary(visit, screen.now, tested, heads[-1])
+        head_summary(visit, screen, tested, heads[-1])
     else:
         st.caption(wording.NO_HEAD)
     if tested is not None and ledger.is_typed(visit.choice):
         how_decided(visit, tested)
 
 
-def _in_text(screen: OnScreen, head: Head) -> str:
+def _in_text(screen: PassedText, head: Head) -> str:
     """What a head does in the text on screen; empty where it links no two words."""
-    linked = strongest_link(screen.now.text_attention, head)
+    linked = strongest_link(screen.text_attention, head)
     if linked is None:
         return ""
     query, key, share = linked
@@ -317,13 +317,13 @@ class _Shown:
 
 
 def _grid(
-    visit: Visit, screen: OnScreen, known: Corpus | None, grid_shows: _Shown, below: DeltaGenerator
+    visit: Visit, screen: PassedText, known: Corpus | None, grid_shows: _Shown, below: DeltaGenerator
 ) -> list[Head]:
     """The grid of heads, with sentences about them where known; its files are offered in `below`."""
     tested = known if grid_shows.by_corpus else None
-    choice, engine, scores = visit.choice, visit.engine, screen.now.scores
+    choice, engine, scores = visit.choice, visit.engine, screen.scores
     n_layers, n_heads = scores.shape[1:]
-    shown = shown_roles(scores, screen.now.scored.roles)[1 if grid_shows.finer else 0]
+    shown = shown_roles(scores, screen.scored.roles)[1 if grid_shows.finer else 0]
     facts = provenance.text_facts(choice, engine, screen.text) | provenance.threshold_facts(choice)
     label = f"Heads of {engine.files.name}: roles on {wording.BY_TEXT if tested is None else wording.BY_CORPUS}"
     if tested is None:
@@ -339,11 +339,11 @@ def _grid(
 
         grid = replace(grid, sentences=kept_sentences(visit, known.tests))
     on_text = GridOnText(
-        sieves=sieves_on(_with_template(visit).choice, screen.now.text_attention, screen.text),
-        frame=frame_of(screen.now.text_attention),
-        patterns=patterns_of(screen.now.text_attention) if grid_shows.patterns else None,
+        sieves=sieves_on(_with_template(visit).choice, screen.text_attention, screen.text),
+        frame=frame_of(screen.text_attention),
+        patterns=patterns_of(screen.text_attention) if grid_shows.patterns else None,
     )
-    heads = state.chosen_heads(n_layers, n_heads, _first_head(screen.now.text_attention), follow=True)
+    heads = state.chosen_heads(n_layers, n_heads, _first_head(screen.text_attention), follow=True)
     reset = (engine.files.name, engine.files.fingerprint, visit.settings.kind, state.n_pushed())
     heads = show_role_grid(
         grid, head_selection(GRID, heads, reset), file="grid", facts=facts, on_text=on_text, files=below
@@ -359,11 +359,11 @@ def _first_head(text_attention: TextAttention) -> Head:
     return _first_heads[text_attention]
 
 
-def _grid_of_text(visit: Visit, screen: OnScreen, label: str, shown: tuple[str, ...]) -> RoleGrid:
+def _grid_of_text(visit: Visit, screen: PassedText, label: str, shown: tuple[str, ...]) -> RoleGrid:
     """Roles by the scores on the text, which no test can confirm."""
     criterion = visit.choice.criterion
     return replace(
-        grid_of_text(screen.now, criterion, label, visit.engine.files.n_shared),
+        grid_of_text(screen, criterion, label, visit.engine.files.n_shared),
         shown=shown,
         off=visit.choice.off,
         held_before=None if screen.all_on is None else screen.all_on.roles(criterion),

@@ -10,6 +10,7 @@ import streamlit as st
 
 from attention_sieve.core.attention.settings import Head, Kind, PassSettings, head_name, head_names
 from attention_sieve.core.passes.texts import TextAttention
+from attention_sieve.core.roles.question import PassedText
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.word_links.analysis import DISTANCES
 from attention_sieve.core.word_links.habits import Habits, SurprisingLink, habits_of, surprising_links
@@ -19,7 +20,6 @@ from attention_sieve.dashboard.progress import in_its_place, with_progress
 from attention_sieve.dashboard.samples import read_sample
 from attention_sieve.dashboard.views.arcs.attention import pin_word
 from attention_sieve.dashboard.views.frame import Visit, can_read
-from attention_sieve.dashboard.views.text.on_screen import OnScreen
 from attention_sieve.dashboard.views.word_links import wording
 from attention_sieve.dashboard.views.word_links.choice import word_name
 
@@ -46,7 +46,7 @@ class _Answer:
 
 
 @in_its_place
-def answer(visit: Visit, screen: OnScreen) -> bool:
+def answer(visit: Visit, screen: PassedText) -> bool:
     """Choose and pin the most surprising link of a new text, and say what it is. Call it before the grid is drawn.
 
     Heads that the address names, or that the reader chose while the text was loading, stay chosen; those chosen on an
@@ -54,7 +54,7 @@ def answer(visit: Visit, screen: OnScreen) -> bool:
 
     Returns: whether the answer waits for `measure_habits`.
     """
-    text, text_attention = screen.text, screen.now.text_attention
+    text, text_attention = screen.text, screen.text_attention
     last: _Answer | None = st.session_state.get(ANSWERED)
     is_new = last is None or last.text != text
     is_chosen = is_new and st.session_state.get(state.CHOSEN_OVER) == st.session_state.get("text")

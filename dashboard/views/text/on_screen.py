@@ -4,7 +4,7 @@ and two fields for a pair of texts."""
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Final
 
 import streamlit as st
@@ -76,16 +76,7 @@ SLOW_SECONDS: Final = 2
 """Longer waits are explained."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class OnScreen:
-    text: Text
-    now: PassedText
-    """Without the heads that are off."""
-    all_on: PassedText | None
-    """With all heads on; None where none is off."""
-
-
-def on_screen(visit: Visit, text: Text) -> OnScreen | None:
+def on_screen(visit: Visit, text: Text) -> PassedText | None:
     """Run a text through the model; None for a text that is too long, which is reported, until the reader has it cut.
 
     Raises: AnalysisError of any other kind.
@@ -121,7 +112,7 @@ def waiting(loading: str = "") -> Iterator[Report]:
             place.empty()  # also after an error, when the wait is over
 
 
-def _run_both(visit: Visit, text: Text, too_long: TooLong) -> OnScreen:
+def _run_both(visit: Visit, text: Text, too_long: TooLong) -> PassedText:
     inference, engine, settings = visit.inference, visit.engine, visit.settings
     start = state.window_start(text)
     with waiting("" if inference.is_loaded(engine) else wording.loading(plain(engine.files.name))) as report:
@@ -138,10 +129,6 @@ def _run_both(visit: Visit, text: Text, too_long: TooLong) -> OnScreen:
                 further = inference.ask(engine, question, [text], settings, too_long=too_long, report=report)
                 measures += further.results
             scored = role_scores([joined(measures)], visit.choice.score_settings)
-            return PassedText(text_attention=text_attention, scored=scored)
+            return PassedText(text=text, text_attention=text_attention, scored=scored)
 
-        return OnScreen(
-            text=text,
-            now=run(settings),
-            all_on=run(PassSettings(settings.kind)) if settings.off else None,
-        )
+        return replace(run(settings), all_on=run(PassSettings(settings.kind)) if settings.off else None)

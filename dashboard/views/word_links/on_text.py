@@ -10,6 +10,7 @@ from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.command_lines import given_options
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.texts import TextAttention, queries_text
+from attention_sieve.core.roles.question import PassedText
 from attention_sieve.core.statistics.means import documents_note
 from attention_sieve.core.texts.relations import ROOT, UNIVERSAL, Dependencies
 from attention_sieve.core.word_links.analysis import WORD_LINK_ANALYSIS, PatternLinks, WordLinkSettings, word_link_table
@@ -27,7 +28,6 @@ from attention_sieve.dashboard.views.charts import head_selection, show_head_map
 from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences, with_sentences
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.pickers import from_list, one_of
-from attention_sieve.dashboard.views.text.on_screen import OnScreen
 from attention_sieve.dashboard.views.word_links import wording
 from attention_sieve.dashboard.views.word_links.choice import WordChoice, pick_words
 
@@ -120,7 +120,7 @@ LISTED: Final = 4
 
 
 @in_its_place
-def linking_heads(visit: Visit, screen: OnScreen, attention: TextAttention, heads: list[Head]) -> None:
+def linking_heads(visit: Visit, screen: PassedText, attention: TextAttention, heads: list[Head]) -> None:
     with st.container(key="word-links"):
         try:
             words = pick_words(attention)
@@ -160,7 +160,7 @@ def _ranking(visit: Visit, named: NamedLinks) -> None:
             st.button(label, key=f"linking head {rank}", on_click=state.push_heads, args=([head],))
 
 
-def _all_heads(visit: Visit, screen: OnScreen, named: NamedLinks, heads: list[Head]) -> None:
+def _all_heads(visit: Visit, screen: PassedText, named: NamedLinks, heads: list[Head]) -> None:
     engine = visit.engine
     query, key = (of_side[0] if len(of_side) == 1 else wording.ANY for of_side in (named.queries, named.keys))
     criterion = visit.choice.criterion

@@ -15,6 +15,7 @@ from attention_sieve.core.attention.settings import ONE_STACK, Head
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.generation.settings import HOTTEST, WritingSettings
+from attention_sieve.core.roles.question import PassedText
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard import link, state
 from attention_sieve.dashboard import wording as shared_wording
@@ -22,7 +23,7 @@ from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.views.arcs.attention import pin_word
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.pickers import toggle
-from attention_sieve.dashboard.views.text.on_screen import OnScreen, waiting
+from attention_sieve.dashboard.views.text.on_screen import waiting
 from attention_sieve.dashboard.views.writing import wording
 
 if TYPE_CHECKING:
@@ -217,10 +218,10 @@ def _turn(writer: "Writer", n_prompt: int, checkpoint: Checkpoint) -> tuple[tupl
     return new, checkpoint.tokenizer.decode(writer.ids[n_prompt:])
 
 
-def show_step(screen: OnScreen) -> None:
+def show_step(screen: PassedText) -> None:
     """Pin the token of the step that the reader has gone to. Call it before the arcs are drawn."""
     position = st.session_state.get(STEP)
-    text_attention = screen.now.text_attention
+    text_attention = screen.text_attention
     if position is None or position >= len(text_attention.text.queries.ids):
         return
     first, last = text_attention.window.queries

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Final
 import streamlit as st
 
 from attention_sieve.core.generation.chat import read_turns
+from attention_sieve.core.roles.question import PassedText
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.figures.text.arcs import visible
 from attention_sieve.dashboard.plain import WORD_JOINER, plain
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.heads_off import token_to_predict
-from attention_sieve.dashboard.views.text.on_screen import OnScreen
 from attention_sieve.dashboard.views.writing import wording
 from attention_sieve.dashboard.views.writing.button import (
     Written,
@@ -32,7 +32,7 @@ MOST_SHOWN: Final = 120
 """Tokens that are drawn as buttons; of more, those around the chosen one."""
 
 
-def panel(visit: Visit, screen: OnScreen, prompt: Text, continuation: "Continuation") -> None:
+def panel(visit: Visit, screen: PassedText, prompt: Text, continuation: "Continuation") -> None:
     """What was written, each token a button that leads to its step, and what can be done with it."""
     now, n_tokens = written(visit, prompt), len(continuation.pieces)
     if now is None:
@@ -117,10 +117,10 @@ def _as_turn(written: str) -> None:
     st.session_state["text"] = f"{typed}{written}" if goes_on else f"{typed}\nassistant: {written.strip()}"
 
 
-def _sentences(visit: Visit, screen: OnScreen, continuation: "Continuation", now: Written) -> list[str]:
+def _sentences(visit: Visit, screen: PassedText, continuation: "Continuation", now: Written) -> list[str]:
     sentences = []
     if continuation.end == "full":
-        sentences.append(wording.full(len(screen.now.text_attention.text.queries.ids)))
+        sentences.append(wording.full(len(screen.text_attention.text.queries.ids)))
     elif continuation.end == "ended":
         sentences.append(wording.ENDED)
     if continuation.ends_inside_a_character:

@@ -38,8 +38,7 @@ def passed_texts(folder, texts):
     checkpoint, settings = sieve.load(folder, device="cpu"), PassSettings()
     read = [text_of(each, "a text") for each in texts]
     return [
-        (text, pass_text(checkpoint, text, prepare(checkpoint, text, settings), settings, ScoreSettings()))
-        for text in read
+        pass_text(checkpoint, text, prepare(checkpoint, text, settings), settings, ScoreSettings()) for text in read
     ]
 
 
@@ -82,7 +81,7 @@ def test_every_weight_is_that_of_the_eager_path(guessing, in_memory):
 
 def test_of_a_window_each_head_says_what_leaves_it(guessing):
     (shown,) = passed_texts(guessing, [PAIR])
-    looked = shown[1].text_attention
+    looked = shown.text_attention
     part = looked.attention[:, :, 2:6, 1:4]
     window = replace(looked, window=Window((2, 6), (1, 4)), attention=part, block=1, overview=looked.attention)
     inside = bytes_of(text_data(window, Sieves(tokens=(), cells={}), "a model")["inside"], "<u2") / 65535
@@ -129,7 +128,7 @@ def test_bad_input_gets_a_sentence(guessing, in_memory, monkeypatch):
     with pytest.raises(TypeError, match=r"show\(\) got an unexpected keyword argument 'alpha'"):
         sieve.show(guessing, "She ran.", alpha=0.1)
     shown = passed_texts(guessing, [PAIR])
-    n_times = 1 + MOST_WEIGHTS // shown[0][1].text_attention.attention.size
+    n_times = 1 + MOST_WEIGHTS // shown[0].text_attention.attention.size
     with pytest.raises(AnalysisError, match=r"and a cell shows at most 50,000,000\. Show fewer or shorter texts"):
         HeadsWidget(sieve.load(guessing).files, RoleSettings(), (), shown * n_times)
     monkeypatch.delitem(sys.modules, HeadsWidget.__module__)
