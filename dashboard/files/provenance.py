@@ -63,10 +63,6 @@ def threshold_facts(choice: Choice) -> dict[str, str]:
     return {"scale": choice.scale, "tau": f"{choice.criterion.tau:g}"}
 
 
-def text_facts(choice: Choice, engine: Engine, text: Text) -> dict[str, str]:
-    return {**engine_facts(choice, engine), "text": " ||| ".join(text.segments)}
-
-
 def engine_facts(choice: Choice, engine: Engine) -> dict[str, str]:
     settings = choice.pass_settings(engine)
     return {

@@ -23,7 +23,7 @@ from attention_sieve.dashboard.state import GUESS, Choice
 from attention_sieve.dashboard.views.corpus import Corpus, corpus, kept_corpus
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.pickers import halves, toggle
-from attention_sieve.dashboard.views.text.on_screen import waiting
+from attention_sieve.dashboard.views.text.on_screen import text_facts, waiting
 
 if TYPE_CHECKING:
     from attention_sieve.core.passes.outputs import HeadOutput
@@ -89,7 +89,7 @@ def _output(visit: Visit, screen: PassedText) -> None:
     number = st.column_config.NumberColumn(format="%.3f")
     columns = dict.fromkeys(("all heads on", "without"), number if change.head.unit == "value" else bar)
     st.dataframe(table, hide_index=True, column_config=columns)
-    table_downloads("output", table, provenance.text_facts(visit.choice, visit.engine, screen.text))
+    table_downloads("output", table, text_facts(visit, screen.text))
 
 
 def token_to_predict(screen: PassedText) -> int | None:
@@ -143,7 +143,7 @@ def _roles(visit: Visit, screen: PassedText, all_on: PassedText) -> None:
         shown = table.head(MOST_CHANGES).drop(columns=["layer", "head"]).rename(columns={"name": "head"})
         number = st.column_config.NumberColumn(format="%.2f")
         st.dataframe(shown, hide_index=True, column_config=dict.fromkeys(("all heads on", "without"), number))
-        facts = provenance.text_facts(choice, visit.engine, screen.text) | provenance.threshold_facts(choice)
+        facts = text_facts(visit, screen.text) | provenance.threshold_facts(choice)
         table_downloads("role changes", table, facts)
 
 

@@ -32,12 +32,12 @@ from attention_sieve.dashboard.components.grid import Sieves, frame_of, sieves_i
 from attention_sieve.dashboard.components.overview import Overview, attention_overview
 from attention_sieve.dashboard.components.source import Selection
 from attention_sieve.dashboard.figures.text.arcs import CROSS, DEFAULT_SHARE, AttentionMaps, Side, arcs_svg, sides
-from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.downloads import drawing_downloads
 from attention_sieve.dashboard.files.provenance import command
 from attention_sieve.dashboard.state import Choice
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.pickers import one_of
+from attention_sieve.dashboard.views.text.on_screen import text_facts
 from attention_sieve.dashboard.views.word_links import wording as words_wording
 from attention_sieve.dashboard.views.word_links.choice import take_token
 
@@ -142,7 +142,7 @@ def where_heads_look(
         asking=_asking(text_attention, asked),
     )
     _keep_room(maps.queries, maps.keys)
-    facts = provenance.text_facts(choice, engine, screen.text)
+    facts = text_facts(visit, screen.text)
     facts |= {"heads": names, **command("maps", choice, engine, [screen.text], too_long="truncate")}
     svg = None if take else partial(arcs_svg, maps)
     _arcs_and_files(arcs, partial(_overlay, sieves, maps.attention.shape[1:]), svg, facts)

@@ -16,7 +16,6 @@ from attention_sieve.core.roles.question import PassedText
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
 from attention_sieve.dashboard.figures.text.arcs import visible
-from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.files.provenance import command
 from attention_sieve.dashboard.plain import plain, show_error
@@ -25,7 +24,7 @@ from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.heads_off import ask_which_token, token_to_predict
 from attention_sieve.dashboard.views.inspect import wording
 from attention_sieve.dashboard.views.pickers import from_list
-from attention_sieve.dashboard.views.text.on_screen import waiting
+from attention_sieve.dashboard.views.text.on_screen import text_facts, waiting
 
 if TYPE_CHECKING:
     from attention_sieve.core.passes.outputs import NextTokens
@@ -83,7 +82,7 @@ def _facts(visit: Visit, screen: PassedText, tokens: "NextTokens", option: str) 
     asked = st.session_state.get(ASKED)
     options = [f"--after={tokens.position}", *([f"--token={asked}"] if asked else []), option]
     return {
-        **provenance.text_facts(visit.choice, visit.engine, screen.text),
+        **text_facts(visit, screen.text),
         "after token": str(tokens.position),
         **command("next-token", visit.choice, visit.engine, [screen.text], *options, too_long="truncate"),
     }

@@ -48,6 +48,7 @@ from attention_sieve.dashboard.views.text.on_screen import (
     PAIR_TYPED,
     on_screen,
     pair_fields,
+    text_facts,
     text_on_screen,
 )
 from attention_sieve.dashboard.views.text.simple_patterns import strongest_link
@@ -324,7 +325,7 @@ def _grid(
     choice, engine, scores = visit.choice, visit.engine, screen.scores
     n_layers, n_heads = scores.shape[1:]
     shown = shown_roles(scores, screen.scored.roles)[1 if grid_shows.finer else 0]
-    facts = provenance.text_facts(choice, engine, screen.text) | provenance.threshold_facts(choice)
+    facts = text_facts(visit, screen.text) | provenance.threshold_facts(choice)
     label = f"Heads of {engine.files.name}: roles on {wording.BY_TEXT if tested is None else wording.BY_CORPUS}"
     if tested is None:
         grid = _grid_of_text(visit, screen, label, shown)

@@ -72,6 +72,11 @@ def _put_pair() -> None:
         st.session_state["text"] = PAIR_MARK.join(filter(None, segments))
 
 
+def text_facts(visit: Visit, text: Text) -> dict[str, str]:
+    """What a file about one text was computed from."""
+    return {**provenance.engine_facts(visit.choice, visit.engine), "text": " ||| ".join(text.segments)}
+
+
 SLOW_SECONDS: Final = 2
 """Longer waits are explained."""
 

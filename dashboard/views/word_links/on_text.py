@@ -28,6 +28,7 @@ from attention_sieve.dashboard.views.charts import head_selection, show_head_map
 from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences, with_sentences
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.pickers import from_list, one_of
+from attention_sieve.dashboard.views.text.on_screen import text_facts
 from attention_sieve.dashboard.views.word_links import wording
 from attention_sieve.dashboard.views.word_links.choice import WordChoice, pick_words
 
@@ -164,7 +165,7 @@ def _all_heads(visit: Visit, screen: PassedText, named: NamedLinks, heads: list[
     engine = visit.engine
     query, key = (of_side[0] if len(of_side) == 1 else wording.ANY for of_side in (named.queries, named.keys))
     criterion = visit.choice.criterion
-    facts = provenance.text_facts(visit.choice, engine, screen.text) | {
+    facts = text_facts(visit, screen.text) | {
         "from": query,
         "to": key,
         "alpha": f"{criterion.alpha:g}",

@@ -11,11 +11,10 @@ from attention_sieve.cache.looks import swapped
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.figures.text.arcs import visible
-from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.pickers import halves
-from attention_sieve.dashboard.views.text.on_screen import waiting
+from attention_sieve.dashboard.views.text.on_screen import text_facts, waiting
 from attention_sieve.dashboard.views.word_swap import wording
 
 if TYPE_CHECKING:
@@ -66,5 +65,5 @@ def _table(visit: Visit, texts: tuple[Text, Text], file: str, table: pd.DataFram
     bar = st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1)
     column = st.column_config.NumberColumn(format="%.3f") if is_value else bar
     st.dataframe(table, hide_index=True, column_config={"(a)": column, "(b)": column})
-    facts = provenance.text_facts(visit.choice, visit.engine, texts[0])
+    facts = text_facts(visit, texts[0])
     table_downloads(file, table, facts | {"changed text": texts[1].segments[0]})

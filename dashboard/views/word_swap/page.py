@@ -22,7 +22,6 @@ from attention_sieve.dashboard.components.first_screen import first_screen_is_dr
 from attention_sieve.dashboard.components.source import Selection
 from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
 from attention_sieve.dashboard.figures.text.arcs import AttentionMaps, Side, Signs
-from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.provenance import command
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views import frame
@@ -30,7 +29,7 @@ from attention_sieve.dashboard.views.arcs.attention import attention_of, linked_
 from attention_sieve.dashboard.views.charts import head_selection, show_head_map
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.pickers import map_and_arcs
-from attention_sieve.dashboard.views.text.on_screen import EXAMPLE_TYPED, text_on_screen, waiting
+from attention_sieve.dashboard.views.text.on_screen import EXAMPLE_TYPED, text_facts, text_on_screen, waiting
 from attention_sieve.dashboard.views.word_swap import wording
 from attention_sieve.dashboard.views.word_swap.choice import SWAP, examples, note
 
@@ -118,7 +117,7 @@ def _pictures(visit: Visit, texts: tuple[Text, Text], swap: WordSwap, heads: lis
 
 
 def _map(visit: Visit, texts: tuple[Text, Text], swap: WordSwap, heads: list[Head]) -> None:
-    facts = provenance.text_facts(visit.choice, visit.engine, texts[0])
+    facts = text_facts(visit, texts[0])
     facts |= {"changed text": texts[1].segments[0], **command("maps", visit.choice, visit.engine, texts)}
     picture = HeadMap(
         title=wording.MOVED,
