@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
-from attention_sieve.core.checkpoints.slicing import remove_heads
+from attention_sieve.core.checkpoints.weights import remove_heads
 from benchmarks.shared import material
 
 BATCH_SIZES = (1, 4, 16, 64)

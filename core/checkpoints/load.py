@@ -35,7 +35,7 @@ from attention_sieve.core.checkpoints.checks.self_check import (
 )
 from attention_sieve.core.checkpoints.checks.size import check_size, check_tokenizer_files
 from attention_sieve.core.checkpoints.gguf import MISMATCH
-from attention_sieve.core.checkpoints.slicing import class_without_heads, merge_adapter, remove_heads, sharing_weights
+from attention_sieve.core.checkpoints.weights import class_without_heads, merge_adapter, remove_heads, sharing_weights
 from attention_sieve.core.errors import CheckpointError, first_line, panics_caught
 
 SHARE_OF_GPU: Final = 0.8

@@ -27,7 +27,7 @@ from attention_sieve.core.checkpoints.checks.self_check import own_memory
 from attention_sieve.core.checkpoints.find import choose_device, load_checkpoint, unchanged
 from attention_sieve.core.checkpoints.load import ONE_AT_A_TIME
 from attention_sieve.core.checkpoints.saved_runs import Progress, Validation, ValidationResult, saved_checkpoints
-from attention_sieve.core.checkpoints.slicing import class_without_heads, merge_adapter
+from attention_sieve.core.checkpoints.weights import class_without_heads, merge_adapter
 from attention_sieve.core.errors import AnalysisError, CheckpointError, is_out_of_memory
 from attention_sieve.core.finetuning.data import TrainingData, held_out_texts
 from attention_sieve.core.finetuning.journal import Journal, WrongText, record_result

@@ -19,7 +19,7 @@ from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.checkpoints.checkpoint import AttentionLayers, CheckpointFiles, no_such_attention
 from attention_sieve.core.checkpoints.find import load_checkpoint
 from attention_sieve.core.checkpoints.saved_runs import Progress
-from attention_sieve.core.checkpoints.slicing import attention_modules, scale_heads
+from attention_sieve.core.checkpoints.weights import attention_modules, scale_heads
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.finetuning.data import TrainingData
 from attention_sieve.core.finetuning.finetune import finetune

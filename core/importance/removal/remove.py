@@ -25,7 +25,7 @@ from attention_sieve.core.checkpoints.checks.self_check import probe_inputs, rea
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.checkpoints.folders import UNFINISHED
 from attention_sieve.core.checkpoints.load import load_every_weight
-from attention_sieve.core.checkpoints.slicing import remove_heads, scale_heads
+from attention_sieve.core.checkpoints.weights import remove_heads, scale_heads
 from attention_sieve.core.errors import AnalysisError, CheckpointError, GrowsLarger, first_line
 from attention_sieve.core.importance.removal.exports import MERGED_TOLERANCE, TOLERANCE, Export
 
