@@ -22,6 +22,7 @@ from transformers import (
 from transformers.utils import logging as transformers_logging
 
 from attention_sieve.core.checkpoints.checkpoint import DTYPES, REMOVED_HEADS, Checkpoint, CheckpointFiles, OutputHead
+from attention_sieve.core.checkpoints.checks.bounds import check_size, check_tokenizer_files
 from attention_sieve.core.checkpoints.checks.files import adapter_weights, n_classes
 from attention_sieve.core.checkpoints.checks.self_check import (
     check_layers,
@@ -33,7 +34,6 @@ from attention_sieve.core.checkpoints.checks.self_check import (
     self_check,
     stated_length,
 )
-from attention_sieve.core.checkpoints.checks.size import check_size, check_tokenizer_files
 from attention_sieve.core.checkpoints.gguf import MISMATCH
 from attention_sieve.core.checkpoints.weights import class_without_heads, merge_adapter, remove_heads, sharing_weights
 from attention_sieve.core.errors import CheckpointError, first_line, panics_caught

@@ -26,8 +26,8 @@ from pyarrow import parquet
 
 from attention_sieve.cache.store.results_file import checksum_of, pack, unpack
 from attention_sieve.core.checkpoints.checkpoint import REMOVED_HEADS, read_removed
+from attention_sieve.core.checkpoints.checks.bounds import check_tokenizer_files
 from attention_sieve.core.checkpoints.checks.files import checked_config, n_saved
-from attention_sieve.core.checkpoints.checks.size import check_tokenizer_files
 from attention_sieve.core.checkpoints.saved_runs import PROGRESS, read_progress
 from attention_sieve.core.coreference.files import read_mentions
 from attention_sieve.core.corpus.manifest import MANIFEST, STATISTICS, read_manifest

@@ -7,8 +7,8 @@ import psutil
 import pytest
 from small_checkpoints import edit_json
 
+from attention_sieve.core.checkpoints.checks.bounds import MAX_ADDED, MAX_ENTRIES
 from attention_sieve.core.checkpoints.checks.files import n_saved
-from attention_sieve.core.checkpoints.checks.size import MAX_ADDED, MAX_ENTRIES
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.errors import CheckpointError
 
@@ -62,7 +62,7 @@ def test_a_flood_of_classes_is_refused_before_each_gets_a_name(folder, n_classes
 
 def test_a_model_that_memory_has_no_room_for_is_refused_with_both_sizes(folder, monkeypatch):
     memory = psutil.virtual_memory()._replace(available=10_000)
-    monkeypatch.setattr("attention_sieve.core.checkpoints.checks.size.psutil.virtual_memory", lambda: memory)
+    monkeypatch.setattr("attention_sieve.core.checkpoints.checks.bounds.psutil.virtual_memory", lambda: memory)
     with pytest.raises(
         CheckpointError, match=r"needs 0\.0 GB for its weights, and 0\.0 GB of memory are free\. Choose"
     ):
@@ -103,7 +103,7 @@ def test_a_tokenizer_beyond_all_bounds_is_refused(folder, change, message):
 
 
 def test_a_tokenizer_of_too_many_words_is_refused(folder, monkeypatch):
-    monkeypatch.setattr("attention_sieve.core.checkpoints.checks.size.MAX_ENTRIES", 1_000)
+    monkeypatch.setattr("attention_sieve.core.checkpoints.checks.bounds.MAX_ENTRIES", 1_000)
     edit_tokenizer(folder, lambda content: content["model"]["vocab"].update((f"w{n}", n) for n in range(1_000)))
     with pytest.raises(CheckpointError, match=r"tokenizer\.json of .* has 1,1\d\d tokens, and at most 1,000 are read"):
         load(folder)
