@@ -13,7 +13,7 @@ from torch import nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from attention_sieve.core.checkpoints.checkpoint import DTYPES, Checkpoint
-from attention_sieve.core.checkpoints.checks.self_check import check_weights, is_eager
+from attention_sieve.core.checkpoints.checks.loaded import check_weights, is_eager
 from attention_sieve.core.checkpoints.find import DEVICES, described
 from attention_sieve.core.checkpoints.load import checkpoint_of, input_device
 from attention_sieve.core.errors import CheckpointError, panics_caught

@@ -24,7 +24,7 @@ from transformers.utils import logging as transformers_logging
 from attention_sieve.core.checkpoints.checkpoint import DTYPES, REMOVED_HEADS, Checkpoint, CheckpointFiles, OutputHead
 from attention_sieve.core.checkpoints.checks.bounds import check_size, check_tokenizer_files
 from attention_sieve.core.checkpoints.checks.files import adapter_weights, n_classes
-from attention_sieve.core.checkpoints.checks.self_check import (
+from attention_sieve.core.checkpoints.checks.loaded import (
     check_layers,
     check_vocabulary,
     check_weights,

@@ -23,7 +23,7 @@ from transformers import (
 )
 
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
-from attention_sieve.core.checkpoints.checks.self_check import own_memory
+from attention_sieve.core.checkpoints.checks.loaded import own_memory
 from attention_sieve.core.checkpoints.find import choose_device, load_checkpoint, unchanged
 from attention_sieve.core.checkpoints.load import ONE_AT_A_TIME
 from attention_sieve.core.checkpoints.saved_runs import Progress, Validation, ValidationResult, saved_checkpoints

@@ -21,7 +21,7 @@ from attention_sieve.core.checkpoints.checkpoint import (
     write_removed,
 )
 from attention_sieve.core.checkpoints.checks.files import TOKENIZER_FILES
-from attention_sieve.core.checkpoints.checks.self_check import probe_inputs, real_rows
+from attention_sieve.core.checkpoints.checks.loaded import probe_inputs, real_rows
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.checkpoints.folders import UNFINISHED
 from attention_sieve.core.checkpoints.load import load_every_weight

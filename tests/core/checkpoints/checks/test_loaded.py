@@ -7,7 +7,7 @@ from small_checkpoints import TOKENIZERS, byte_level, config, gpt2_tokenizer, wo
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import AutoModel, PreTrainedTokenizerFast
 
-from attention_sieve.core.checkpoints.checks.self_check import (
+from attention_sieve.core.checkpoints.checks.loaded import (
     check_layers,
     check_vocabulary,
     check_weights,
