@@ -1,4 +1,5 @@
-"""The attention of texts on screen: as it is asked for, as arrays in the store, and in memory."""
+"""The text on screen: its attention, as it is asked for, stored and kept in memory, and what else is computed about it,
+for `Inference.on_screen`, which imports torch late."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,5 @@
-"""The memory of findings: what is computed from answers or read from uploads, for all analyses and readers."""
+"""The memory of findings: what is computed from answers or read from uploads, for all analyses and readers; and limits
+that environment variables set."""
 
 import os
 import sys

@@ -1,4 +1,5 @@
-"""Queue of the requests of all sessions to one worker; independent of models and threads.
+"""Queue of the requests of all sessions to one worker, independent of threads; the choice of a batch of its items, and
+the pass over one.
 
 A short text on screen goes first. All other work is ordered by the model time that its visitor has had lately, so that
 two visitors get equal shares of it, whatever the number and the cost of their texts.

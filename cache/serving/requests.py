@@ -1,4 +1,4 @@
-"""Requests of sessions: texts to process, and other work on a loaded checkpoint.
+"""Requests of sessions: texts to process, other work on a loaded checkpoint, and the errors with which they end.
 
 Equal texts that several sessions wait for are one item. A session waits for its request, which is done when all its
 items are done or one has failed. The queue's lock protects everything except what only the worker's thread uses: a

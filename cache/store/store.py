@@ -2,6 +2,9 @@
 
 A store never prevents a result: if its file is damaged, of a newer version or cannot be written, the analysis continues
 without it and `Store.warning` says so. Arrays are stored as safetensors bytes, which cannot execute code when read.
+Keys are computed from everything that a result depends on. A key covers the original text, not its token ids. The
+fingerprint of the checkpoint includes the tokenizer, so the two are equivalent, and stored results are found without
+loading a tokenizer or importing torch.
 """
 
 import hashlib

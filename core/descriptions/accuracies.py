@@ -1,4 +1,5 @@
-"""How often heads are right, selected on some texts and evaluated on others: at relations and at mentions."""
+"""Facts about heads as numbers, and how often heads are right at relations and at mentions, selected on some texts and
+evaluated on others."""
 
 from collections import defaultdict
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Texts as a pass takes them, and the attention of a text as it is drawn.
+"""Texts as a pass takes them, with what is known of each token, and the attention of a text as it is drawn.
 
     Text -> PassText -> (pass with observers) -> measures || scores -> tests at tau -> roles
 

@@ -1,4 +1,4 @@
-"""Heads as parsers: texts with their trees, what heads predict for their words, and how often that is right."""
+"""Heads as parsers: texts with their trees, what each head predicts for their words, and how often it is right."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields

@@ -1,4 +1,9 @@
-"""Means over texts and shares of cases, their confidence intervals, tests of differences, and corrected p-values."""
+"""Means over texts, shares of cases and of documents, their intervals, tests of differences, and corrected p-values.
+
+Where texts come from documents, these are the units of variances, intervals and tests: cases of one document are alike,
+for example in topic and style, so they carry less information than the same number of independent cases.
+Cluster-robust variances allow for any dependence inside a document, and none between documents.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

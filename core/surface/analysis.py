@@ -1,4 +1,5 @@
-"""The analyses of surface statistics, and of gradients with respect to attention: where heads look, as two values."""
+"""The analyses of surface statistics, and of gradients with respect to attention, as two values: their settings, where
+heads look, and what is written of it."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

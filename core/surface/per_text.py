@@ -1,7 +1,7 @@
-"""Surface statistics of single texts: shares of attention by kind of key, entropy, confidence, most attended keys.
+"""Surface statistics of single texts: shares of attention by kind of key, entropy, confidence, most attended keys;
+the kind of each key, and the weights with which rows of attention are averaged.
 
-Does not import torch. `attention_sieve.core.surface.statistics` and `attention_sieve.core.surface.statistics` aggregate
-them over texts.
+Does not import torch. `attention_sieve.core.surface.statistics` aggregates them over texts.
 """
 
 from collections.abc import Collection

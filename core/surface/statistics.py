@@ -1,5 +1,5 @@
-"""Surface statistics of every head and layer: means over texts, with confidence intervals, and labels of heads by them;
-does not import torch."""
+"""Surface statistics of every head and layer: means over texts, with confidence intervals, and labels of heads by them:
+positional, to rare words, and others; does not import torch."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

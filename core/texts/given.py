@@ -1,4 +1,21 @@
-"""Texts as read from a file, optionally with words and a dependency tree; reader for CoNLL-U."""
+"""What a file gives of a text beside its characters: words with a dependency tree (CoNLL-U), ids of tokens, and pairs
+of spans, with the words that they make: brackets, uses and definitions, atoms.
+
+A text with pairs is an object of JSON, one a line in a .jsonl file:
+
+    {"text": "f(x)", "document": "a.py", "pairs": [{"relation": "bracket", "from": [3, 4], "to": [1, 2]}]}
+
+Keys:
+    text, or text_a and text_b: as of any text.
+    pairs: a list of objects. "relation" is a name; "from" and "to" are spans, each of the first character and the one
+        after the last, counted from 0. Where there are two texts, the keys say which: "from_a" or "from_b", and "to_a"
+        or "to_b". From every span at most one pair begins; any number may end in one.
+    document: name of the document that the text is part of; optional.
+    format: FORMAT; optional.
+
+A head parses such a text as it parses a sentence: "from" stands where a dependent does, "to" where its syntactic head
+does. Every marked span is a word. The characters between are runs of letters and digits, and single other characters.
+"""
 
 import io
 import json

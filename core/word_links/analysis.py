@@ -1,4 +1,8 @@
-"""The analysis of word links: how much each head attends from one word of a pattern to the other, as one value."""
+"""The analysis of word links as one value: how much each head attends from one word of a pattern to the other.
+
+Heads that link the words over many texts are compared with evenly spread attention and with other words at the same
+distance. Units are documents where these are known, else texts.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,11 @@
-"""What each head usually gives to a word at each distance, and the links of one text that surprise beside it."""
+"""What each head usually gives to a word at each distance, over some texts, and the most surprising links of one text
+beside it: attention beyond what a head gives at that distance, and to that word anyway.
+
+Distances are in words, so that checkpoints with longer and with shorter word pieces are treated alike. A link from one
+word to another is compared with two things, and the larger one counts. The first is up to how much the head usually
+gives to a word at that distance; else heads win that always look one word ahead. The second is what the other words of
+this text give to the same word on average; else heads win that look at one word from everywhere.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

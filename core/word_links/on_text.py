@@ -1,4 +1,11 @@
-"""Which heads attend from one word of a text to another, from the attention of this text alone."""
+"""Which heads attend from one word of a text to another, from the attention of this text alone, compared with chance.
+
+Of 16 words, the one with most attention always has more than an even share, so it is compared with the strongest of 16
+words under chance. Under chance, the attention of a token is divided uniformly at random among the n tokens that it can
+attend to: the share of a word of t tokens then has the distribution Beta(t, n - t), whose mean is the even share t / n.
+Heads and queries are independent. The mean over several tokens of a query word is treated as that of a single token,
+which varies more, so for such words these values are upper bounds.
+"""
 
 from collections import Counter
 from collections.abc import Sequence

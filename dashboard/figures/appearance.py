@@ -1,4 +1,4 @@
-"""Colours, letters, marks and names of roles and chosen heads, defined only here."""
+"""Colours, letters, marks and names of roles, chosen heads and the scales of scores, defined only here."""
 
 from dataclasses import dataclass
 from typing import Final

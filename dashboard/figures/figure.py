@@ -1,4 +1,5 @@
-"""Figures for pages and files: a Vega-Lite chart, its data, and a description as text; and what is written in them."""
+"""Figures for pages and files: a Vega-Lite chart, its data, and a description as text; what is written in them, and
+heads that a click on a mark selects."""
 
 import json
 import re

@@ -1,5 +1,5 @@
-"""The row below a figure or table, with its description and files, and the archive of all files of a page, for which
-the page is drawn once more with its closed tabs."""
+"""The row below a figure or table, with its description and files, which are also offered as the archive of a page, for
+which the page is drawn once more with its closed tabs."""
 
 import io
 import re

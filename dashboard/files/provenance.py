@@ -1,4 +1,5 @@
-"""Provenance of the files that a page offers: facts such as checkpoint, texts and settings."""
+"""Provenance of the files that a page offers: facts such as checkpoint, texts and settings, and the command that
+computes what they hold, with the files that it reads."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence

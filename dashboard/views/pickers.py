@@ -1,4 +1,4 @@
-"""How a page is laid out, and its pickers."""
+"""How a page is laid out, and the pickers on it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, TypeVar

@@ -1,4 +1,4 @@
-"""Checks the files of a checkpoint before anything is loaded; does not import torch."""
+"""Checks the files of a checkpoint, or of an adapter of PEFT, before anything is loaded; does not import torch."""
 
 import importlib.util
 import math

@@ -1,4 +1,5 @@
-"""The settings of the arcs in the form of the link, which the component and the session share."""
+"""What belongs together in a view of arcs: its settings in the form of the link, which the component and the session
+share, how it is drawn, its sieves and grid, and what is asked in it."""
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence

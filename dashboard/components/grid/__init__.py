@@ -1,5 +1,5 @@
-"""The grid of roles: all heads of a checkpoint, in which the reader chooses heads, with their attention patterns in one
-text."""
+"""The grid of roles: all heads of a checkpoint, in which the reader chooses heads, with the sieves of the roles and the
+attention patterns of the heads in one text."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

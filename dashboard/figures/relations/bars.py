@@ -1,4 +1,5 @@
-"""The best head of each relation against the best fixed offset, as bars with intervals."""
+"""The best head of each relation against the best fixed offset, as bars with intervals; and the names of the two
+directions in which a head predicts a relation."""
 
 from collections.abc import Sequence
 from functools import cache

@@ -1,4 +1,5 @@
-"""A sentence between two sets of arcs: its dependency tree above, and below the predictions of a head."""
+"""A sentence between two sets of arcs: its dependency tree above, and below the predictions of a head; and the
+sentences of a text with both."""
 
 import unicodedata
 from collections.abc import Sequence

@@ -1,5 +1,6 @@
-"""The attention of heads in one text: its sides, the maps of heads, the arcs of one head as an SVG file, and the key of
-the matrices' squares."""
+"""The attention of some heads in one text, as the page and the file of arcs draw it: its two sides, maps of heads, the
+arcs as an SVG file; and one empty square of attention enlarged, with its words, which explains the squares of a
+grid."""
 
 import unicodedata
 from collections.abc import Collection, Sequence

@@ -1,4 +1,4 @@
-"""Attention of the chosen heads: arcs, and the overview of a long text."""
+"""Attention of the chosen heads: arcs, with settings that the link restores, and the overview of a long text."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,9 @@
-"""Texts that count for evidence: which ones, how many were taken out, and the button that keeps a typed one."""
+"""The typed texts that count as evidence, all whose scores the reader has seen, even if deleted later; and the button
+that adds the text on screen to the typed corpus, which becomes the current corpus.
+
+Otherwise, deleting texts until only those with high scores remain would count as evidence. Only the texts are kept
+here; their scores are in the store, so evidence can be recomputed for another tau, checkpoint or setting.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

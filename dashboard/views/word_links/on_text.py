@@ -1,4 +1,5 @@
-"""Which heads look from one word of the text on screen to another: a ranked list and a map of all heads."""
+"""Which heads look from one word of the text on screen to another: a ranked list and a map of all heads; and which do
+so over the corpus, for the chosen words or for words in a relation."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,4 +1,5 @@
-"""The button that lets a decoder write on, and the writing."""
+"""The button that lets a decoder write on, the writing, and what was written after each text: in the session, and in
+the link."""
 
 import re
 from collections.abc import Sequence

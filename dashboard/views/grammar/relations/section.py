@@ -1,4 +1,5 @@
-"""Relations: which head finds which dependency relation, compared with the best fixed offset."""
+"""Relations: which head finds which dependency relation, compared with the best fixed offset; all heads on one
+relation, and the heads that are syntactic by argmax next to those that are by the sieve."""
 
 from dataclasses import replace
 from pathlib import Path

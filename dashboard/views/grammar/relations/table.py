@@ -1,4 +1,5 @@
-"""The best head of each relation as a table, and the picker of relation and direction."""
+"""The best head of each relation as a table, the picker of relation and direction, and what of the finding is
+selected."""
 
 import math
 from collections.abc import Hashable, Sequence
