@@ -28,7 +28,8 @@ SHARED = Path(__file__).parents[2] / "shared"
 
 def pytest_sessionstart(session):
     """What a module imports that jaxtyping's hook checks is compiled once more: let others have imported it before."""
-    if not all("browser" in argument for argument in session.config.args):
+    only_distributes = session.config.pluginmanager.hasplugin("dsession")
+    if not only_distributes and not all("browser" in argument for argument in session.config.args):
         for library in ("torch", "transformers", "scipy.stats", "statsmodels.api", "sklearn.linear_model", "altair"):
             import_module(library)
 
@@ -96,6 +97,12 @@ def small_tiles(monkeypatch):
         monkeypatch.setattr(observed, "LEAST_QUERIES", queries)
 
     return sized
+
+
+@pytest.fixture(params=["one tile", "small tiles"])
+def tiles(request, small_tiles):
+    if request.param == "small tiles":
+        small_tiles(50)
 
 
 @pytest.fixture

@@ -13,20 +13,6 @@ from attention_sieve.core.texts.text import Text
 TEXTS = (Text(("The two dogs ran.",)), Text(("Who sat on the mat?", "A black cat.")), Text(("Eat!",)))
 
 
-@pytest.fixture(params=["one tile", "small tiles"])
-def tiles(request, small_tiles):
-    if request.param == "small tiles":
-        small_tiles(50)
-
-
-def plain_output(checkpoint, folder, implementation, inputs):
-    """The model's output as transformers computes it, unobserved."""
-    dtype = getattr(torch, checkpoint.dtype)
-    model = type(checkpoint.model).from_pretrained(folder, attn_implementation=implementation, dtype=dtype).eval()
-    with torch.no_grad():
-        return model(**inputs)[0]
-
-
 @pytest.mark.usefixtures("tiles")
 @pytest.mark.parametrize("family", sorted({*ALL_ENCODERS, *ALL_CAUSAL} - {"gpt_oss"}))  # which has no float64
 def test_attention_that_nobody_sees_gives_the_same_outputs_of_heads_gated_or_not(family, loaded):
@@ -70,11 +56,11 @@ def test_a_mask_that_a_model_builds_itself_counts_where_nobody_sees_the_attentio
 def test_outside_a_pass_the_model_still_answers_the_same(family, loaded, folders):
     checkpoint = loaded(family)
     inputs = inputs_of(checkpoint, TEXTS)
+    plain = type(checkpoint.model).from_pretrained(folders(family), attn_implementation="sdpa").eval()
     with torch.no_grad():
-        output = checkpoint.model(**inputs)[0]
+        output, expected = (model(**inputs)[0] for model in (checkpoint.model, plain))
     real = inputs["attention_mask"].bool()
-    plain = plain_output(checkpoint, folders(family), "sdpa", inputs)
-    torch.testing.assert_close(output[real], plain[real], rtol=0, atol=1e-5)
+    torch.testing.assert_close(output[real], expected[real], rtol=0, atol=1e-5)
 
 
 def test_a_tile_carries_indicator_sums_entropy_and_outputs_only_where_they_are_asked_for(loaded):

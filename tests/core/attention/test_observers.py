@@ -23,12 +23,6 @@ from attention_sieve.core.texts.text import Text
 TEXTS = (Text(("The two dogs ran.",)), Text(("Who sat on the mat?", "A black cat.")), Text(("Eat!",)))
 
 
-@pytest.fixture(params=["one tile", "small tiles"])
-def tiles(request, small_tiles):
-    if request.param == "small tiles":
-        small_tiles(50)
-
-
 def mean_of_blocks(attention, block):
     """Block by block, straight from the definition."""
     cuts = [range(start, min(start + block, attention.shape[-1])) for start in range(0, attention.shape[-1], block)]

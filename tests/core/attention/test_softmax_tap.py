@@ -14,11 +14,6 @@ TEXTS = (Text(("The two dogs ran.",)), Text(("Who sat on the mat?", "A black cat
 
 
 @pytest.fixture
-def folder(folders):
-    return folders("mpnet")
-
-
-@pytest.fixture
 def checkpoint(loaded):
     return loaded("mpnet", "float64")
 
@@ -26,10 +21,6 @@ def checkpoint(loaded):
 @pytest.fixture
 def inputs(checkpoint):
     return inputs_of(checkpoint, TEXTS)
-
-
-def plain(folder, **chosen):
-    return MPNetModel.from_pretrained(folder, dtype=torch.float64, **chosen).eval()
 
 
 def test_a_tapped_tile_carries_indicator_sums_and_entropy(checkpoint, inputs):
@@ -42,9 +33,11 @@ def test_a_tapped_tile_carries_indicator_sums_and_entropy(checkpoint, inputs):
         torch.testing.assert_close(tile.entropy[1], -(tile.probabilities[1] * tile.probabilities[1].log()).sum(-1))
 
 
-def test_a_tap_looks_at_nothing_outside_a_pass(checkpoint, folder, inputs):
+def test_a_tap_looks_at_nothing_outside_a_pass(checkpoint, folders, inputs):
+    options = {"dtype": torch.float64, "attn_implementation": "eager"}
+    plain = MPNetModel.from_pretrained(folders("mpnet"), **options).eval()
     with torch.no_grad():
-        assert torch.equal(checkpoint.model(**inputs)[0], plain(folder, attn_implementation="eager")(**inputs)[0])
+        assert torch.equal(checkpoint.model(**inputs)[0], plain(**inputs)[0])
 
 
 def test_outputs_of_heads_cannot_be_seen_and_that_is_said(loaded):
