@@ -54,11 +54,6 @@ def asking(address, home, **environment):
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory):
-    return tmp_path_factory.mktemp("home")
-
-
-@pytest.fixture(scope="module")
 def adapter(folders, tmp_path_factory):
     folder = tmp_path_factory.mktemp("adapter") / "lora"
     save_adapter(AutoModel.from_pretrained(folders("bert")), LoraConfig(**LORA), folder, BASE)
@@ -66,15 +61,16 @@ def adapter(folders, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def asked_hub(folders, adapter, home):
-    """A hub, and ask(step, name) of a process that knows it."""
+def asked_hub(folders, adapter, tmp_path_factory):
+    """A hub, ask(step, name) of a process that knows it, and the folder of what it fetched."""
+    home = tmp_path_factory.mktemp("home")
     others = {KEPT: folders("bert"), BASE: folders("bert"), ADAPTER: adapter}
     with local_hub(SMALL, folders("bert"), others) as hub, asking(hub.address, home) as ask:
-        yield hub, ask
+        yield hub, ask, home
 
 
 def test_the_size_is_said_before_and_nothing_is_left_to_fetch_after(asked_hub, folders):
-    hub, ask = asked_hub
+    hub, ask, _ = asked_hub
     files = {path.name: path.stat().st_size for path in folders("bert").iterdir()}
     hub.asked.clear()
     assert ask("size", SMALL) == sum(files.values())
@@ -85,7 +81,7 @@ def test_the_size_is_said_before_and_nothing_is_left_to_fetch_after(asked_hub, f
 
 
 def test_an_adapter_of_the_hub_is_found_with_its_base_which_it_names_once_it_is_fetched(asked_hub, folders, adapter):
-    hub, ask = asked_hub
+    hub, ask, _ = asked_hub
     names = sorted(path.name for path in adapter.glob("adapter_*"))
     hub.asked.clear()
     assert ask("size", ADAPTER) == sum((adapter / name).stat().st_size for name in names)
@@ -98,15 +94,15 @@ def test_an_adapter_of_the_hub_is_found_with_its_base_which_it_names_once_it_is_
 
 
 def test_what_the_hub_does_not_have_gets_its_sentence(asked_hub):
-    _, ask = asked_hub
+    _, ask, _ = asked_hub
     assert ask("size", ABSENT) == 0
     said = f"The hub has no checkpoint {ABSENT}. Check the spelling, or log in if it is private."
     assert ask("find", ABSENT) == said
 
 
 @pytest.mark.parametrize("environment", [{}, {"HF_HUB_OFFLINE": "1"}, {"HTTPS_PROXY": NOBODY, "https_proxy": NOBODY}])
-def test_a_copy_is_read_where_the_hub_is_gone_and_a_name_without_one_gets_its_sentence(asked_hub, home, environment):
-    _, ask = asked_hub
+def test_a_copy_is_read_where_the_hub_is_gone_and_a_name_without_one_gets_its_sentence(asked_hub, environment):
+    _, ask, home = asked_hub
     ask("find", KEPT)
     address = "https://hub.invalid" if "HTTPS_PROXY" in environment else NOBODY
     with asking(address, home, **environment) as ask_alone:
