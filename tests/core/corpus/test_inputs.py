@@ -143,16 +143,12 @@ def test_whatever_is_damaged_in_the_footer_of_a_table_the_process_goes_on(tmp_pa
     subprocess.run([sys.executable, "-c", DAMAGED, tmp_path / "a.parquet"], check=True, timeout=200, cwd=ROOT)
 
 
-def repeated(path, n_characters, n_rows):
-    """A table of one text in every row, which takes a few hundred bytes."""
-    text = pa.DictionaryArray.from_arrays(pa.array([0] * n_rows, pa.int32()), pa.array(["a" * n_characters]))
+def test_a_small_table_of_a_text_that_is_too_long_takes_little_memory(tmp_path):
+    """The text of every row, which takes a few hundred bytes."""
+    path = tmp_path / "a.parquet"
+    text = pa.DictionaryArray.from_arrays(pa.array([0] * 1_000, pa.int32()), pa.array(["a" * 2_000_000]))
     pq.write_table(pa.table({"text": text}), path, compression="zstd", store_schema=False)
     assert path.stat().st_size < 2_000
-    return path
-
-
-def test_a_small_table_of_a_text_that_is_too_long_takes_little_memory(tmp_path):
-    path = repeated(tmp_path / "a.parquet", 2_000_000, 1_000)
     said, megabytes = peak_of("next(read_inputs(sys.argv[1], None))", path)
     assert said == (
         f"{path}: Row 1: the text has 2,000,000 characters and at most 500,000 are read. Cut it, or put line breaks "

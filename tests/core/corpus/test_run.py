@@ -272,7 +272,7 @@ def test_a_shard_that_a_process_of_ray_computes_has_the_same_bytes(done, tmp_pat
     folder = shutil.copytree(done, tmp_path / "ray")
     for path in (folder / DONE_FOLDER / "000003.json", folder / SCORES_FOLDER / "000003.parquet"):
         path.unlink()
-    assert corpus("run", "--output", folder, "--engine", "ray", "--workers", 2) == 0
+    assert corpus("run", "--output", folder, "--engine", "ray", "--workers", 1) == 0
     assert written(folder) == written(done)
 
 
