@@ -58,13 +58,6 @@ def test_only_prepared_texts_are_read_and_each_stage_is_watched(loaded):
         find(RELATION_ANALYSIS, checkpoint, texts, ALL_CASES)
 
 
-def test_usual_settings_are_those_of_the_analysis(loaded):
-    found = find(RELATION_ANALYSIS, loaded("bert"), TEXTS)
-    assert found.settings == RELATION_ANALYSIS.settings
-    with pytest.raises(AnalysisError, match="No relation has 100 cases"):
-        RELATION_ANALYSIS.table(found)
-
-
 def test_an_attention_without_trees_is_refused_before_a_text_is_read(loaded):
     with pytest.raises(AnalysisError, match="Cross-attention is between two texts"):
         find(RELATION_ANALYSIS, loaded("t5"), [LONG], ALL_CASES, PassSettings("cross"))

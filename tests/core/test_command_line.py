@@ -78,18 +78,18 @@ def test_scores_are_written_as_one_row_per_text_role_layer_and_head(texts_file, 
 
 
 @pytest.mark.parametrize(("columns", "segments"), [("b", ("A cat sat.",)), ("b,a", ("A cat sat.", "Who sat?"))])
-def test_columns_can_be_picked(columns, segments, tmp_path, bundled):
+def test_columns_can_be_picked(columns, segments, tmp_path, folders, loaded):
     file = tmp_path / "odd.csv"
     file.write_text("a,b\nWho sat?,A cat sat.\n")
-    table = scored(file, tmp_path, "--text-columns", columns)
-    np.testing.assert_allclose(array(table), by_library(bundled, [Text(segments)])[1].scores, rtol=1e-6)
+    table = scored(file, tmp_path, "--text-columns", columns, checkpoint=folders("bert"))
+    np.testing.assert_allclose(array(table), by_library(loaded("bert"), [Text(segments)])[1].scores, rtol=1e-6)
 
 
 @pytest.mark.parametrize("direction", ["head-to-dependent", "both"])
-def test_the_direction_can_be_chosen(direction, texts_file, tmp_path, bundled):
-    table = scored(texts_file, tmp_path, "--direction", direction)
-    _, expected = by_library(bundled, read_typed(TYPED), ScoreSettings(direction=direction))
-    _, default = by_library(bundled, read_typed(TYPED))
+def test_the_direction_can_be_chosen(direction, texts_file, tmp_path, folders, loaded):
+    table = scored(texts_file, tmp_path, "--direction", direction, checkpoint=folders("bert"))
+    _, expected = by_library(loaded("bert"), read_typed(TYPED), ScoreSettings(direction=direction))
+    _, default = by_library(loaded("bert"), read_typed(TYPED))
     np.testing.assert_allclose(array(table), expected.scores, rtol=1e-6)
     assert not np.allclose(expected.scores, default.scores, equal_nan=True)
 
@@ -328,7 +328,7 @@ def test_roles_that_most_texts_are_too_short_for_are_named_with_what_to_do(tmp_p
         (tmp_path / f"{name}.txt").write_text("\n".join(texts) + "\n", encoding="utf-8")
         for scale in ("score", "share"):
             scores = tmp_path / f"{name}-{scale}.parquet"
-            assert score(tmp_path / f"{name}.txt", scores, "--scale", scale) == 0
+            assert score(tmp_path / f"{name}.txt", scores, "--scale", scale, "--roles", "local") == 0
             assert main(["roles", str(scores), "--output", str(tmp_path / "r.csv")]) == 0
             note = (
                 "No head can reach tau 3 for local in 2 of 3 texts, because they are short. Use `score --scale share`."
@@ -703,10 +703,9 @@ def test_texts_of_one_file_only_are_left_out_and_counted(tmp_path, capsys):
         np.testing.assert_allclose(table[name], getattr(expected, name).ravel(), rtol=1e-10)
 
 
-@pytest.mark.parametrize("option", ["--output", "--pairs"])
-def test_controls_are_not_written_under_the_name_of_another_format(option, texts_file, tmp_path, capsys):
+def test_pairs_of_controls_are_not_written_under_the_name_of_another_format(texts_file, tmp_path, capsys):
     command = ["controls", "--checkpoint", "bundled", "--texts", str(texts_file), "--output", str(tmp_path / "c.csv")]
-    assert main([*command, option, str(tmp_path / "c.json")]) == 2
+    assert main([*command, "--pairs", str(tmp_path / "c.json")]) == 2
     assert "Choose a name that ends in .parquet, .csv." in one_sentence(capsys)
 
 

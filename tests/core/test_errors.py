@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from attention_sieve.core.checkpoints.find import find_checkpoint
-from attention_sieve.core.commands import check_output, make_folder
+from attention_sieve.core.commands import make_folder
 from attention_sieve.core.corpus.texts.inputs import input_files
 from attention_sieve.core.errors import LONGEST_QUOTED, AnalysisError, quoted, shortened
 from attention_sieve.core.texts.text import read_file
@@ -17,8 +17,6 @@ GIVEN = {
     "folder below this one": lambda: find_checkpoint(f"./{LONG}"),
     "share": lambda: find_checkpoint(f"\\\\{LONG}"),
     "hub id": lambda: find_checkpoint(f"a/{LONG}"),
-    "output": lambda: check_output(Path("/tmp") / LONG),
-    "folder of an output": lambda: check_output(Path("/tmp") / LONG[:200] / "a.csv"),
     "folder to make": lambda: make_folder(Path("/dev/null") / LONG),
     "folder of a corpus": lambda: input_files(LONG),
     "folder of a corpus that may be there": lambda: input_files(LONG[:200]),
