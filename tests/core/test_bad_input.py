@@ -236,14 +236,10 @@ def test_a_padding_token_outside_the_embedding_does_no_harm(folders, loaded, tmp
         np.testing.assert_allclose(one.measures, other.measures, rtol=1e-5, atol=1e-6)
 
 
-def header_of(content):
-    (n_bytes,) = struct.unpack("<Q", content[:8])
-    return json.loads(content[8 : 8 + n_bytes]), content[8 + n_bytes :]
-
-
 def with_header(change):
     def changed(content):
-        header, body = header_of(content)
+        (n_bytes,) = struct.unpack("<Q", content[:8])
+        header, body = json.loads(content[8 : 8 + n_bytes]), content[8 + n_bytes :]
         change(header[next(name for name in header if name != "__metadata__")])
         written = json.dumps(header).encode()
         return struct.pack("<Q", len(written)) + written + body

@@ -13,7 +13,7 @@ from attention_sieve.core.coreference.mentions import (
     with_heads,
 )
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.texts.text import MAX_BYTES, MAX_CHARACTERS, decoded, read_file
+from attention_sieve.core.texts.text import MAX_BYTES, MAX_CHARACTERS, read_file
 
 MARK = b"\xef\xbb\xbf"
 N_BYTES = MAX_BYTES // 4
@@ -75,10 +75,6 @@ def test_the_worst_input_takes_seconds(reader):
     began = time.process_time()
     read()
     assert time.process_time() - began < MOST_SECONDS
-
-
-def test_byte_order_marks_are_no_text_however_many():
-    assert decoded(MARK * 3 + "ä".encode()) == "ä"
 
 
 def test_a_sentence_ends_after_what_its_full_stop_closes():

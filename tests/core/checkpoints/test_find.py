@@ -30,17 +30,13 @@ def with_file(name, content):
     return lambda folder: (folder / name).write_bytes(content)
 
 
-def only_pickled(folder):
-    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (without("config.json"), r"bert holds no config\.json, so it is not a checkpoint\. Choose a folder saved by"),
         (without("model.safetensors"), r"bert holds no weights \(model\.safetensors\)\. Choose a folder saved by"),
         (
-            only_pickled,
+            lambda folder: (folder / "model.safetensors").rename(folder / "pytorch_model.bin"),
             r"bert has only weights that could run code when loaded \(pytorch_model\.bin\)\. Save it as safetensors",
         ),
         (without("tokenizer.json", "tokenizer_config.json"), r"bert has no tokenizer \(tokenizer\.json or a vocab"),
@@ -107,11 +103,6 @@ def test_what_is_found_names_model_and_sizes_without_loading_also_under_their_ot
     assert ((found.n_layers, found.n_heads), found.decoder) == ((2, 3), decoder)
 
 
-def test_a_file_is_no_checkpoint(folder):
-    with pytest.raises(CheckpointError, match="There is no folder"):
-        find_checkpoint(str(folder / "config.json"))
-
-
 def test_a_bare_name_is_not_read_as_a_folder_that_happens_to_be_there(tmp_path, monkeypatch):
     (tmp_path / "core").mkdir()
     monkeypatch.chdir(tmp_path)
@@ -121,10 +112,12 @@ def test_a_bare_name_is_not_read_as_a_folder_that_happens_to_be_there(tmp_path, 
         find_checkpoint("./core")
 
 
-def test_a_bare_name_of_a_checkpoint_folder_is_that_folder(folder, monkeypatch):
+def test_a_bare_name_of_a_checkpoint_folder_is_that_folder_and_a_file_is_none(folder, monkeypatch):
     monkeypatch.chdir(folder.parent)
     assert find_checkpoint("bert").folder == folder
     assert find_checkpoint(" ./bert ").folder == folder
+    with pytest.raises(CheckpointError, match="There is no folder"):
+        find_checkpoint(str(folder / "config.json"))
 
 
 @pytest.mark.parametrize("family", [*ALL_CAUSAL, "bert", "t5", "falcon"])

@@ -40,10 +40,6 @@ def marked(pairs, text):
     return [(text[slice(*pair.start[1:])], pair.start[1], pair.end[1]) for pair in pairs]
 
 
-def places(word, text):
-    return [match.start() for match in re.finditer(rf"\b{word}\b", text)]
-
-
 def test_brackets_are_paired_by_hand():
     assert marked(brackets("f(a[0], {1: ()})"), "f(a[0], {1: ()})") == [
         ("]", 5, 3),
@@ -74,7 +70,7 @@ def test_a_name_leads_to_the_one_place_that_binds_it():
     pairs = {name: [] for name in ("self", "prices", "rate", "price", "one", "numbers", "ü", "total")}
     for name, use, bound in marked(found.pairs, found.segments[0]):
         pairs[name].append((use, bound))
-    at = {name: places(name, found.segments[0]) for name in pairs}
+    at = {name: [match.start() for match in re.finditer(rf"\b{name}\b", found.segments[0])] for name in pairs}
     assert pairs["self"] == [(at["self"][1], at["self"][0])]
     assert sorted(pairs["prices"]) == [(at["prices"][place], at["prices"][0]) for place in (1, 2)]
     assert pairs["rate"] == [(at["rate"][1], at["rate"][0])]

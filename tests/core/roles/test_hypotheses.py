@@ -123,12 +123,12 @@ def test_the_family_of_a_role_keeps_the_share_of_its_false_heads_below_alpha():
     """Together with a role that many heads hold, a role without any true head has too many false ones."""
     generator = np.random.default_rng(5)
     any_false = {"role": [], "all": []}
-    for _ in range(300):
+    for _ in range(150):
         scores = generator.normal(3, 1, (6, 2, 3, 5))
         scores[:, 1] += 3
         for family, of_runs in any_false.items():
             of_runs.append(verdicts_of(scores, ROLES, Criterion(family=family)).holds[0].any())
-    at_most = 0.05 + 4 * (0.05 * 0.95 / 300) ** 0.5  # four standard errors above alpha
+    at_most = 0.05 + 4 * (0.05 * 0.95 / 150) ** 0.5  # four standard errors above alpha
     assert np.mean(any_false["role"]) < at_most < np.mean(any_false["all"])
 
 
@@ -193,18 +193,6 @@ def test_untested_says_why_a_role_was_not_decided():
 
 
 # Invariants
-
-
-@given(SOME_SCORES, st.sampled_from(["none", "bh", "holm"]), st.sampled_from(["test", "mean"]))
-@settings(deadline=None, max_examples=40)
-def test_values_stay_in_their_ranges(scores, correction, method):
-    tests = verdicts_of(scores, ROLES, Criterion(correction=correction, method=method))
-    tested = ~np.isnan(tests.p)
-    np.testing.assert_array_equal(tested, (tests.texts >= 2) & ~tests.constant)
-    assert (tests.p[tested] <= tests.p_adjusted[tested] * (1 + 1e-12)).all()
-    assert ((tests.p[tested] >= 0) & (tests.p_adjusted[tested] <= 1)).all()
-    several = tests.texts >= 2
-    assert ((tests.low <= tests.mean) & (tests.mean <= tests.high))[several].all()
 
 
 def test_scores_are_not_edited_and_float32_is_added_in_float64():
@@ -289,7 +277,7 @@ def test_at_most_alpha_of_the_heads_with_a_role_are_false_where_scores_are_shape
     is_true[:2] = True
     population = real / real.mean(axis=0) * np.where(is_true, 4.5, 3.0)
     generator, shares = np.random.default_rng(7), []
-    for _ in range(150):
+    for _ in range(75):
         drawn = population[generator.integers(len(population), size=n_texts)]
         holds = verdicts_of(drawn, roles, Criterion(family="role")).holds
         shares.append((holds & ~is_true).sum(axis=(1, 2)) / np.maximum(1, holds.sum(axis=(1, 2))))

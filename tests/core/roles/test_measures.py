@@ -15,26 +15,17 @@ def numbered():
     return 100.0 * text + measure + 0.5 * layer + 0.1 * head
 
 
-def texts_of(measures):
-    """Texts with these scores; no share applies, and references count on from 500."""
+def scores_of(measures, settings):
+    """Of texts with these measures; no share applies, and references count on from 500."""
     nothing = np.full((len(USUAL.shares), LAYERS, HEADS), NAN)
     references = 500.0 + np.arange(len(USUAL.references))[:, None] + 0.5 * np.arange(LAYERS)
-    return [
-        TextMeasures(measures=of_text, shares=nothing, uniform=references, greatest=references + 100)
-        for of_text in measures
-    ]
-
-
-def scores_of(measures, settings):
-    return role_scores(texts_of(measures), settings).scores
+    of_references = {"uniform": references, "greatest": references + 100}
+    texts = [TextMeasures(measures=of_text, shares=nothing, **of_references) for of_text in measures]
+    return role_scores(texts, settings).scores
 
 
 def of_role(scores, role):
     return scores[:, ROLES.index(role)]
-
-
-def measured(measures, name):
-    return measures[:, USUAL.measures.index(name)]
 
 
 @pytest.mark.parametrize("direction", ["dependent-to-head", "head-to-dependent"])
@@ -45,7 +36,7 @@ def test_the_settings_choose_the_direction_of_syntactic_roles_and_the_weight_of_
     assert scores.shape == (TEXTS, len(ROLES), LAYERS, HEADS)
     for role in ROLES:
         name = f"{role} {direction}" if role.startswith("syntactic") else block if role == "block" else role
-        np.testing.assert_array_equal(of_role(scores, role), measured(measures, name))
+        np.testing.assert_array_equal(of_role(scores, role), measures[:, USUAL.measures.index(name)])
 
 
 def test_both_directions_are_averaged_and_one_alone_stands_for_itself():

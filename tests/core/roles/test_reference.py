@@ -69,10 +69,7 @@ def test_delimiter_and_block_scores_equal_the_authors(task):
     assert compared == list(THEIR_NAMES)[: 4 if task.name == "qnli" else 3]
     for role in compared:
         assert distance(of_role(task.scores, role), task.authors["scores"][THEIR_NAMES[role]]) <= 1e-5, role
-
-
-def test_a_task_of_single_segments_has_no_block_scores_where_the_authors_have_none(task):
-    assert np.isnan(of_role(task.scores, "block")).all() == ("block" not in task.authors["scores"])
+    assert np.isnan(of_role(task.scores, "block")).all() == ("block" not in compared)
 
 
 def local_scores(attention, cells_at_the_end):
@@ -97,10 +94,9 @@ def test_local_scores_differ_from_the_authors_by_the_two_last_rows_only(task):
 
 
 def test_maps_equal_the_authors(task, bundled):
-    for number, text in enumerate(task.tokenized):
-        np.testing.assert_allclose(
-            whole_map(bundled, of_source(text)), task.authors["attn"][f"s{number:02d}"], rtol=0, atol=1e-5
-        )
+    for number in range(0, 20, 4):
+        found, theirs = whole_map(bundled, of_source(task.tokenized[number])), task.authors["attn"][f"s{number:02d}"]
+        np.testing.assert_allclose(found, theirs, rtol=0, atol=1e-5)
     seen, _ = look_at(bundled, task.texts[3])
     np.testing.assert_allclose(seen.attention, task.authors["attn"]["s03"], rtol=0, atol=1e-5)
 

@@ -75,10 +75,6 @@ def some_pairs(layouts, seed=0):
     return of_texts
 
 
-def token_pairs(pairs):
-    return [TokenPair(name, np.array(dependent), np.array(head)) for name, dependent, head in pairs]
-
-
 def expected_scores(model_class, folder, texts, layouts, pairs, takes_type_ids):
     of_texts = []
     for text, layout, its_pairs in zip(texts, layouts, pairs):
@@ -89,7 +85,8 @@ def expected_scores(model_class, folder, texts, layouts, pairs, takes_type_ids):
 
 
 def prepared(texts, pairs):
-    return [of_source(text, token_pairs(its_pairs)) for text, its_pairs in zip(texts, pairs, strict=True)]
+    made = [[TokenPair(name, np.array(one), np.array(other)) for name, one, other in of_text] for of_text in pairs]
+    return [of_source(text, its_pairs) for text, its_pairs in zip(texts, made, strict=True)]
 
 
 def scores(checkpoint, texts, pairs, settings=SELF):

@@ -108,11 +108,6 @@ def test_a_path_is_the_evidence_of_the_first_texts(scores, tau):
 # How often it errs, and how soon it finds
 
 
-def lognormal(generator, mean, cv, shape):
-    spread = math.log1p(cv**2) ** 0.5
-    return mean * np.exp(generator.normal(-(spread**2) / 2, spread, shape))
-
-
 NULLS = {
     # Clipped on both sides alike, which leaves the mean at tau.
     "normal, cv .3": lambda generator, shape: np.clip(generator.normal(TAU, 0.3 * TAU, shape), 0, 2 * TAU),
@@ -141,7 +136,8 @@ def test_the_claim_is_refuted_at_any_look_in_at_most_alpha_of_all_runs_where_it_
     ("times_tau", "cv", "median"), [(1.25, 0.3, 25), (1.5, 0.3, 13), (1.5, 0.6, 16), (2, 0.6, 8), (4, 1.0, 4)]
 )
 def test_half_of_all_heads_above_tau_are_found_within_so_many_texts(times_tau, cv, median):
-    scores = lognormal(np.random.default_rng(2), times_tau * TAU, cv, (100, RUNS))
+    spread = math.log1p(cv**2) ** 0.5
+    scores = times_tau * TAU * np.random.default_rng(2).lognormal(-(spread**2) / 2, spread, (100, RUNS))
     found = evidence_path(scores, TAU) >= math.log(20)
     first = np.where(found.any(axis=0), found.argmax(axis=0) + 1, len(scores) + 1)
     assert abs(np.median(first) - median) <= 1
@@ -230,7 +226,7 @@ def test_e_bh_is_scipys_benjamini_hochberg_of_one_over_the_evidence(log_e, alpha
     np.testing.assert_array_equal(e_bh(log_e, alpha)[tested], adjusted <= alpha)
 
 
-@pytest.mark.parametrize("shared_part", [0.0, 0.6, 0.95])
+@pytest.mark.parametrize("shared_part", [0.0, 0.95])
 def test_few_of_the_heads_found_are_wrong_even_if_all_heads_go_together_and_one_stops_at_will(shared_part):
     """Stops at the first look with a head found: of 40 heads, 36 have a mean of tau, 4 one of 1.5 tau."""
     generator = np.random.default_rng(6)

@@ -20,7 +20,6 @@ from attention_sieve.core.texts.relations import (
     tagged_dependencies,
     token_pairs,
     token_pairs_of,
-    with_tree,
 )
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import tokenize
@@ -361,10 +360,3 @@ def test_pairs_of_many_texts_at_once_are_those_of_each_alone(at_once, monkeypatc
             np.testing.assert_array_equal(one.dependent, other.dependent)
             np.testing.assert_array_equal(one.head, other.head)
     assert token_pairs_of([], []) == []
-
-
-def test_relations_of_a_brought_tree_are_those_of_the_parse_it_came_from():
-    texts = [Text(TRICKY), Text(("Two dogs  quickly chased her.",)), Text(("Ran.",))]
-    brought = [with_tree(text, tree) for text, tree in zip(texts, dependencies(texts), strict=True)]
-    assert list(parse(brought)) == list(parse(texts))
-    assert len(next(iter(parse(brought)))) >= 6

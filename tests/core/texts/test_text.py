@@ -285,11 +285,6 @@ def test_one_json_object_is_one_text_over_many_lines():
     assert read_file("a.JSON", b'\xef\xbb\xbf{\n "text": "One.",\n "id": 1\n}\n') == (Text(("One.",)),)
 
 
-def test_words_of_a_file_are_kept_and_joined_by_blanks():
-    content = b'{"words": ["Do", "n\'t", "go", "."]}\n\n{"text": "One."}\n'
-    assert read_file("a.jsonl", content) == (Text(("Do n't go .",), (("Do", "n't", "go", "."),)), Text(("One.",)))
-
-
 @given(st.lists(st.text(" \t\n\ufeff\u2003ab", min_size=1, max_size=5).map("b".__add__), min_size=1, max_size=4))
 @example(["b", "\ufeff \ufeffa"])
 def test_a_segment_is_its_words_joined_by_blanks_whatever_they_hold(words):

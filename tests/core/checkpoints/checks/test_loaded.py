@@ -256,15 +256,6 @@ def cased_unigram(vocabulary=()):
     )  # fmt: skip
 
 
-def words_and_specials():
-    names = ("[PAD]", "[UNK]", "[CLS]", "a")
-    made = Tokenizer(models.WordLevel({name: number for number, name in enumerate(names)}, unk_token="[UNK]"))
-    made.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    return PreTrainedTokenizerFast(
-        tokenizer_object=made, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]"
-    )  # fmt: skip
-
-
 TYPED = Text(("a </s> <pad> <extra_id_0> b",))
 
 
@@ -296,7 +287,11 @@ def test_names_kept_as_text_keep_their_ids_roles_and_every_other_text():
 
 
 def test_names_of_whole_words_are_kept_as_text_too():
-    tokenizer = words_and_specials()
+    names = ("[PAD]", "[UNK]", "[CLS]", "a")
+    made = Tokenizer(models.WordLevel({name: number for number, name in enumerate(names)}, unk_token="[UNK]"))
+    made.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    named = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]"}
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=made, **named)
     assert tokenize(Text(("a [CLS] a",)), tokenizer, 9).ids.tolist() == [3, 2, 3]
     keep_names_as_text(tokenizer)
     assert tokenize(Text(("a [CLS] [PAD] a",)), tokenizer, 9).ids.tolist() == [3, 1, 1, 3]

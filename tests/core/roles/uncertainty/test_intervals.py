@@ -33,7 +33,7 @@ def test_intervals_are_those_of_a_studentised_bootstrap_by_hand():
     scores[:8, 1, 1] = NAN  # five are left, so that some resamples are constant
     alphas = 0.05, 0.2
     found = np.array([bootstrap_t(scores, alpha) for alpha in alphas])
-    for cell in ((0, 0), (0, 2), (1, 1)):
+    for cell in ((0, 2), (1, 1)):
         values = scores[:, *cell]
         np.testing.assert_allclose(found[:, :, *cell], by_hand(values[~np.isnan(values)], alphas))
 

@@ -13,14 +13,19 @@ CHOSEN = ("delimiter", "block")
 TEXTS, LAYERS, HEADS = 30, 2, 3
 
 
-def some_scores(seed=0):
+SHAPE = (TEXTS, len(ROLES), LAYERS, HEADS)
+
+
+def scored_as(scores, uniform=1.0, greatest=40.0):
+    uniform, greatest = (np.broadcast_to(values, SHAPE[:3]) for values in (uniform, greatest))
+    return RoleScores(roles=ROLES, scores=scores, uniform=uniform, greatest=greatest)
+
+
+def some_scores():
     """Heads of means from 1.5 to 6, and block scores that uniform attention reaches too."""
-    random = np.random.default_rng(seed)
     means = np.linspace(1.5, 6, LAYERS * HEADS).reshape(LAYERS, HEADS)
-    scores = random.gamma(9, means / 9, (TEXTS, len(ROLES), LAYERS, HEADS))
-    uniform = np.ones((TEXTS, len(ROLES), LAYERS))
-    uniform[:, ROLES.index("block")] = 3.5
-    return RoleScores(roles=ROLES, scores=scores, uniform=uniform, greatest=uniform * 10)
+    is_block = np.array(ROLES)[:, None] == "block"
+    return scored_as(np.random.default_rng(0).gamma(9, means / 9, SHAPE), np.where(is_block, 3.5, 1.0))
 
 
 @pytest.mark.parametrize("family", ["role", "all"])
@@ -59,20 +64,14 @@ def test_counts_by_texts_narrow_as_texts_are_added_and_repeat_with_their_seed():
 
 
 def test_heads_far_from_tau_have_no_band():
-    scores = np.random.default_rng(1).gamma(900, 6 / 900, (TEXTS, len(ROLES), LAYERS, HEADS))
-    scored = RoleScores(
-        roles=ROLES, scores=scores, uniform=np.ones(scores.shape[:3]), greatest=np.full(scores.shape[:3], 40.0)
-    )
-    counts = counts_by_texts(scored, CHOSEN, Criterion())
+    scores = np.random.default_rng(1).gamma(900, 6 / 900, SHAPE)
+    counts = counts_by_texts(scored_as(scores), CHOSEN, Criterion())
     np.testing.assert_array_equal(counts.low, LAYERS * HEADS)
     np.testing.assert_array_equal(counts.high, LAYERS * HEADS)
 
 
 def test_shares_are_counted_at_thresholds_between_zero_and_one():
-    shares = np.random.default_rng(4).normal(0.4, 0.1, (TEXTS, len(ROLES), LAYERS, HEADS))
-    scored = RoleScores(
-        roles=ROLES, scores=shares, uniform=np.zeros(shares.shape[:3]), greatest=np.ones(shares.shape[:3])
-    )
+    scored = scored_as(np.random.default_rng(4).normal(0.4, 0.1, SHAPE), 0.0, 1.0)
     counts = counts_by_tau(replace(scored, scale="share"), CHOSEN, Criterion(tau=0.5))
     assert counts.taus == TAUS["share"]
     assert counts.heads[0].tolist() == [LAYERS * HEADS] * len(CHOSEN)
