@@ -17,8 +17,7 @@ from attention_sieve.core.checkpoints.checkpoint import AttentionLayers
 from attention_sieve.core.passes.batches import collect, model_inputs
 from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.surface.observer import SurfaceObserver
-from attention_sieve.core.surface.per_text import KEY_KINDS, SHARES, RowSettings, key_kinds, uniform_entropies
-from attention_sieve.core.surface.statistics import head_statistics
+from attention_sieve.core.surface.per_text import SHARES, RowSettings, key_kinds, uniform_entropies
 from attention_sieve.core.texts.text import Text
 
 NAN = float("nan")
@@ -30,12 +29,6 @@ TEXTS = (
 )
 ENOUGH = 14
 """Tokens that are left of a text that is cut."""
-
-
-@pytest.fixture(params=["one tile", "small tiles"])
-def tiles(request, small_tiles):
-    if request.param == "small tiles":
-        small_tiles(150, 2)
 
 
 def found_of(checkpoint, prepared, settings=SELF, **options):
@@ -120,9 +113,13 @@ def check(found, expected, tolerance=1e-6):
         np.testing.assert_allclose(getattr(found, name), value, rtol=0, atol=tolerance, err_msg=name)
 
 
-@pytest.mark.usefixtures("tiles")
-@pytest.mark.parametrize("family", ["bert", "roberta", "gpt2", "llama", "deberta-v2", "xlnet"])
-def test_every_statistic_equals_the_one_of_eager_maps(family, loaded):
+@pytest.mark.parametrize(
+    ("family", "in_tiles"),
+    [*((family, True) for family in ("bert", "roberta", "gpt2", "llama", "deberta-v2", "xlnet")), ("bert", False)],
+)
+def test_every_statistic_equals_the_one_of_eager_maps(family, in_tiles, loaded, small_tiles):
+    if in_tiles:
+        small_tiles(150, 2)
     checkpoint = loaded(family, "float64")
     prepared = [prepare(checkpoint, text, SELF) for text in TEXTS]
     causal = family in ("gpt2", "llama")
@@ -149,9 +146,9 @@ def by_code(attention, tokenizer, text):
     return summed, -(smoothed * np.log(smoothed)).sum(-1)
 
 
-@pytest.mark.usefixtures("tiles")
 @pytest.mark.parametrize("family", ["bert", "roberta", "deberta-v2"])
-def test_as_in_code_equals_the_formulas_of_the_code(family, loaded):
+def test_as_in_code_equals_the_formulas_of_the_code(family, loaded, small_tiles):
+    small_tiles(150, 2)
     checkpoint = loaded(family, "float64")
     prepared = [prepare(checkpoint, text, SELF) for text in TEXTS]
     separators = set()
@@ -166,10 +163,10 @@ def test_as_in_code_equals_the_formulas_of_the_code(family, loaded):
     assert len(separators) > 1, "texts with two separators, and with another number"
 
 
-@pytest.mark.usefixtures("tiles")
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
 @pytest.mark.parametrize("family", ["bart", "t5"])
-def test_each_attention_of_an_encoder_decoder_has_its_statistics(family, kind, loaded):
+def test_each_attention_of_an_encoder_decoder_has_its_statistics(family, kind, loaded, small_tiles):
+    small_tiles(150, 2)
     checkpoint = loaded(family, "float64")
     settings = PassSettings(kind)
     texts = (Text(("the two dogs ran, who sat.", "a cat, eat.")), Text(("it is", "who sat on the red mat.")))
@@ -182,7 +179,6 @@ def test_each_attention_of_an_encoder_decoder_has_its_statistics(family, kind, l
         assert found.has_offsets == (kind != "cross")
 
 
-@pytest.mark.usefixtures("tiles")
 def test_a_text_that_is_cut_has_the_statistics_of_what_is_left(loaded):
     checkpoint = loaded("bert", "float64")
     long = Text(("the cat, who sat on the mat. " * 8, "a dog ran. " * 9))
@@ -190,23 +186,6 @@ def test_a_text_that_is_cut_has_the_statistics_of_what_is_left(loaded):
     assert text.source.n_cut > 0
     (found,) = found_of(checkpoint, [text])
     check(found, naive(eager(checkpoint, text, SELF), checkpoint.tokenizer, text))
-
-
-@pytest.mark.parametrize("as_in_code", [False, True])
-@pytest.mark.parametrize("family", ["bert", "gpt2"])
-def test_the_means_over_a_corpus_are_a_partition_too(family, as_in_code, loaded):
-    checkpoint = loaded(family, "float64")
-    prepared = [prepare(checkpoint, text, SELF) for text in TEXTS]
-    statistics = head_statistics(found_of(checkpoint, prepared, as_in_code=as_in_code))
-    means = np.stack([statistics.of(kind) for kind in KEY_KINDS])
-    there = ~np.isnan(means).any(axis=(1, 2))
-    assert there.tolist() == [family == "bert", family == "bert", True, True]
-    np.testing.assert_allclose(means[there].sum(axis=0), 1, atol=1e-12)
-    n_texts = [statistics.n_texts[statistics.names.index(kind)] for kind in KEY_KINDS]
-    np.testing.assert_array_equal(n_texts, np.where(there, len(TEXTS), 0))
-    signs = [found.shares[SHARES.index("punctuation")] for found in found_of(checkpoint, prepared)]
-    np.testing.assert_allclose(statistics.of("punctuation"), np.nan_to_num(signs).mean(axis=0))
-    assert sum(np.isnan(of_text).all() for of_text in signs) == 2, "texts without a full stop and a comma"
 
 
 WORDS = "The committee, who met in Vienna last week, decided that levels rise. Nobody expected the unbelievable storm."
@@ -295,22 +274,6 @@ def test_a_causal_window_too(loaded):
     seen = np.arange(1, len(source.ids) + 1)
     np.testing.assert_allclose(uniform, [np.log(np.minimum(seen, 3)).mean(), np.log(seen).mean()])
     assert np.isnan(cls_uniform).all()
-
-
-def uniform_map(n_heads, n_tokens):
-    return np.full((n_heads, n_tokens, n_tokens), 1 / n_tokens)
-
-
-def test_entropy_of_uniform_attention_is_ln_n(loaded):
-    checkpoint = loaded("bert", "float64")
-    text = prepare(checkpoint, TEXTS[0], SELF)
-    observer = SurfaceObserver(checkpoint, [text])
-    observer.observe(whole_tile(uniform_map(3, text.n_tokens), observer))
-    (found,) = observer.results()
-    np.testing.assert_allclose(found.entropy[0], math.log(text.n_tokens))
-    np.testing.assert_allclose(found.entropy[0], found.uniform_entropy[0])
-    np.testing.assert_allclose(found.cls_entropy[0], found.cls_uniform_entropy[0])
-    np.testing.assert_allclose(found.agreement[0], 1 / text.n_tokens)
 
 
 def test_rows_that_leave_a_share_to_a_sink_count_as_shares_of_their_sum(loaded):

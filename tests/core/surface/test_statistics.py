@@ -2,9 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from passing import SELF, whole_tile
 from scipy import stats
 
@@ -280,19 +277,6 @@ def test_planted_heads_are_labelled_so_and_nothing_else_is(loaded):
     np.testing.assert_allclose(statistics.of("on rarest")[1, 0], 1)
     np.testing.assert_allclose(statistics.of("column rarest")[1, 0], 1)
     assert statistics.of("cls")[0, 2] > 0.98
-
-
-@given(
-    arrays(np.int64, (N_LAYERS, N_HEADS, 7), elements=st.integers(0, 6)),
-    arrays(np.int64, 7, elements=st.integers(501, 1500)),
-)
-def test_shares_of_keys_are_shares(top, ranks):
-    texts = [surface(top, top[..., 0])]
-    shares = offset_shares(texts)[RADIUS - 1 : RADIUS + 2]
-    assert ((shares >= 0) & (shares <= 1)).all()
-    found = rare_shares(texts, [ranks])
-    assert (found.rarest <= found.two_rarest).all()
-    assert 0 < found.chance <= 1
 
 
 def of_two_heads(**of_first_head):
