@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from full_disk import files_up_to
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from attention_sieve.core.checkpoints.find import find_checkpoint, local_folder
@@ -77,15 +77,12 @@ def test_classes_that_are_numbers_are_ordered_by_value():
     assert read(table("10", "9", "-1", "10", "9", "-1")).classes == ("-1", "9", "10")
 
 
-def test_eleven_different_numbers_are_values_and_ten_are_classes():
+def test_eleven_different_numbers_are_values_and_ten_are_classes_unless_a_task_is_given():
     ten = [*range(10), *range(10)]
     assert read(table(*ten)).task == "classes"
     values = read(table(*ten, 1.5))
     assert (values.task, values.classes) == ("regression", ())
     assert values.labels == (*ten, 1.5)
-
-
-def test_a_task_that_is_given_is_kept():
     assert read(table("1", "2", "1", "2"), task="regression").labels == (1, 2, 1, 2)
     assert read(table(*range(11), *range(11)), task="classes").classes[10] == "10"
 
@@ -111,13 +108,11 @@ def test_a_packed_table_reads_like_a_plain_one():
         (b"text,mood\na,b\n", 'no column "label".*"text", "mood"'),
         (b"text,label,label\na,b,c\n", '2 columns named "label"'),
         (table("a", "b"), "Labelled texts: 2. At least 4"),
-        (table("a", "b", " ", "b"), "Line 4: the label is empty"),
         (table("a", "", " ", "b"), "Lines 3, 4: the label is empty"),
         (table("a", "b", "a", "b", texts=["x", "y", " ", "z"]), "Line 4: the text is empty"),
         (table("a", "a", "a", "a"), 'All 4 texts have the label "a"'),
         (table("a", "a", "a", "b"), 'Line 5: the class "b" has this text alone'),
         (table("a", "b", "x" * 101, "b"), "Line 4: the label has 101 characters"),
-        (table("1", "nan", "1", "2"), 'Line 3: the label "nan" is not a finite number'),
         (table(*range(11), "inf"), 'Line 13: the label "inf" is not a finite number'),
         (table(*(f"c{number}" for number in range(MAX_CLASSES + 1))), "1,001 classes and at most 1,000"),
         (b"text,label\na,b\n\xff,b\n", "Line 3 is not UTF-8"),
@@ -132,7 +127,6 @@ def test_bad_data_is_told_with_its_line(content, message):
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        (("1", "2", "three", "4"), 'Line 4: the label "three" is not a number'),
         (("1", "2", "1_0", "4"), 'Line 4: the label "1_0" is not a number'),
         (("2", "2", "2.0", "2"), "All 4 labels are 2"),
         (("1", "2", "-Infinity", "4"), "Line 4.*not a finite number"),
@@ -150,8 +144,6 @@ def test_what_is_no_table_or_no_column_is_told():
         read(table("a", "b"), label="text")
     with pytest.raises(TextError, match="cannot be unpacked"):
         read(gzip.compress(table("a", "b", "a", "b"))[:-9], "a.csv.gz")
-    with pytest.raises(TextError, match="cannot be unpacked"):
-        read(table("a", "b"), "a.csv.gz")
 
 
 def test_the_columns_are_told_before_one_is_picked():
@@ -165,10 +157,9 @@ def test_the_columns_are_told_before_one_is_picked():
 
 def test_a_packed_file_that_would_fill_the_memory_is_refused():
     with pytest.raises(TextError, match="20,000,001 bytes and at most"):
-        read(gzip.compress(b"text,label\n" + b"a" * (5 * MAX_BYTES)), "a.csv.gz")
+        read(gzip.compress(b"text,label\n" + b"a" * (2 * MAX_BYTES), 1), "a.csv.gz")
 
 
-@settings(deadline=None)
 @example([2, 2, 2, 2, 2, 30], 0.3, 0)
 @given(
     st.lists(st.integers(2, 30), min_size=2, max_size=6),
@@ -183,8 +174,11 @@ def test_every_class_is_held_out_in_proportion_and_keeps_a_text(sizes, share, se
     assert (counts < sizes).all()
     assert (np.abs(counts - share * np.array(sizes)) <= 1).all()
     np.testing.assert_array_equal(held_out, held_out_texts(data_of(labels.tolist()), share, seed))
+
+
+def test_values_are_held_out_by_chance():
     values = data_of([0.5 * number for number in range(100)], "regression")
-    first, second = (held_out_texts(values, 0.2, seed + one) for one in (0, 1))
+    first, second = (held_out_texts(values, 0.2, seed) for seed in (0, 1))
     assert first.sum() == second.sum() == 20
     assert (first != second).any()
 
@@ -193,7 +187,6 @@ def test_every_class_is_held_out_in_proportion_and_keeps_a_text(sizes, share, se
     ("asked", "message"),
     [
         ({"epochs": 0.0}, "number of epochs is 0"),
-        ({"epochs": float("nan")}, "number of epochs is nan"),
         ({"learning_rate": float("inf")}, "learning rate is inf"),
         ({"batch_size": 0}, "batch size is 0"),
         ({"max_length": 3}, "maximum length is 3"),
@@ -333,20 +326,6 @@ def test_a_folder_that_cannot_be_written_to_is_named_when_a_run_is_to_stop(tmp_p
         ask_to_stop(journal.folder)
 
 
-def test_how_a_run_is_broken_off_is_noted(tmp_path):
-    def broken_off_by(error):
-        with Journal(tmp_path, "x"):
-            raise error
-
-    with pytest.raises(AnalysisError):
-        broken_off_by(AnalysisError("The memory is too small."))
-    progress = read_progress(tmp_path)
-    assert (progress.state, progress.message) == ("failed", "The memory is too small.")
-    with pytest.raises(KeyboardInterrupt):
-        broken_off_by(KeyboardInterrupt())
-    assert read_progress(tmp_path).state == "stopped"
-
-
 def test_a_report_without_room_is_left_out_whole(tmp_path):
     journal = Journal(tmp_path, "x")
     journal.training(9)
@@ -456,9 +435,6 @@ def test_a_broken_record_is_told(tmp_path):
     (tmp_path / "training.json").write_text('{"fing')
     with pytest.raises(AnalysisError, match=r"training\.json cannot be read"):
         open_run(tmp_path, PLAN, resume=True)
-
-
-# Names
 
 
 def test_a_checkpoint_made_here_is_found_by_its_name(tmp_path, monkeypatch):
