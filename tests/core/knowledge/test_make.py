@@ -1,7 +1,6 @@
 import pytest
 from made_trees import corpus
 
-from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.knowledge.from_trees.make import DEFINITIONS, make_tasks
 from attention_sieve.core.knowledge.task import PARTS, check_task
 
@@ -41,14 +40,6 @@ def test_the_same_seed_makes_the_same_tasks(made):
     assert {one.name: one for one in make_tasks(corpus(), "by hand")} == made
     other = {one.name: one for one in make_tasks(corpus(), "by hand", seed=1)}
     assert other["bigram_shift"].task.examples != made["bigram_shift"].task.examples
-
-
-def test_tasks_have_no_more_rows_than_asked_for():
-    sizes = [one.n_rows for one in make_tasks(corpus(), "by hand", most=300) if one.task]
-    assert sizes
-    assert all(size == 300 for size in sizes)
-    with pytest.raises(AnalysisError, match=r"^A task of at most 299 rows is too small"):
-        list(make_tasks(corpus(), "by hand", most=299))
 
 
 def test_without_sentences_every_task_is_left_out():

@@ -1,3 +1,6 @@
+from contextlib import contextmanager
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
@@ -9,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from attention_sieve.core.knowledge.labels import FOLDS, N_BINS, STRENGTHS, TaskLabels, labels_of, score
 from attention_sieve.core.knowledge.probes import probe as probes
+from attention_sieve.core.knowledge.probes.code_length import SHARES, block_ends, code_length
 from attention_sieve.core.knowledge.probes.probe import fit, probe
 from attention_sieve.core.knowledge.task import Task
 
@@ -45,7 +49,7 @@ def test_without_a_validation_part_the_strength_is_that_of_scikit_learns_cross_v
     probed, gold = probe(features, labels), labels.gold
     order = np.random.default_rng(0).permutation(labels.train)
     folds = [(np.setdiff1d(labels.train, fold), fold) for fold in np.array_split(order, FOLDS)]
-    for vector in range(6):
+    for vector in (0, 4):
         own = features[:, vector].astype(float)
         scores = []
         for strength in STRENGTHS:
@@ -63,18 +67,22 @@ def without_validation(task):
     return Task(task.name, tuple(one for one in task.examples if one.part != "validation"))
 
 
-@pytest.mark.parametrize("bound", ["ENTRIES", "ENTRIES_OF_THREAD"])
-def test_vectors_are_worked_on_in_turns_and_by_threads_without_a_difference(bound, monkeypatch):
-    task = made_task(3)
+@contextmanager
+def threads(number):
+    before = torch.get_num_threads()
+    torch.set_num_threads(number)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize(("bound", "n_threads"), [("ENTRIES", 1), ("ENTRIES_OF_THREAD", 2)])
+def test_vectors_are_worked_on_in_turns_and_by_threads_without_a_difference(bound, n_threads, monkeypatch):
+    task = made_task(3, sizes=(90, 30, 40))
     labels, features = labels_of(task), vectors_of(task)
     at_once = probe(features, labels)
-    before = torch.get_num_threads()
     monkeypatch.setattr(probes, bound, 1)
-    try:
-        torch.set_num_threads(2)
+    with threads(n_threads):
         in_parts = probe(features, labels)
-    finally:
-        torch.set_num_threads(before)
     np.testing.assert_array_equal(in_parts.predicted, at_once.predicted)
     np.testing.assert_array_equal(in_parts.strength, at_once.strength)
     assert in_parts.n_unsolved == 0
@@ -83,13 +91,9 @@ def test_vectors_are_worked_on_in_turns_and_by_threads_without_a_difference(boun
 def test_the_same_input_gives_the_same_bytes_on_several_threads(monkeypatch):
     task = made_task(3)
     labels, features = labels_of(task), vectors_of(task)
-    before = torch.get_num_threads()
     monkeypatch.setattr(probes, "ENTRIES_OF_THREAD", 1)
-    try:
-        torch.set_num_threads(2)
+    with threads(2):
         one, two = (fit(features[labels.train], labels.targets[labels.train], np.ones((6, 2))) for _ in range(2))
-    finally:
-        torch.set_num_threads(before)
     assert (one.weights == two.weights).all()
     assert (one.loss == two.loss).all()
 
@@ -145,18 +149,61 @@ def test_permuted_labels_keep_the_classes_of_each_part():
         np.testing.assert_array_equal(np.sort(permuted.gold[rows]), np.sort(labels.gold[rows]))
 
 
-def test_a_thousand_classes_are_learned():
+def test_hundreds_of_classes_are_learned():
     rng = np.random.default_rng(0)
-    classes = np.tile(np.arange(1_000), 4)
-    centres = rng.normal(size=(1_000, 24))
-    vectors = np.stack([centres[classes], np.zeros((4_000, 24))], axis=1) + rng.normal(0, 0.3, (4_000, 2, 24))
-    train, validation, test = np.split(np.arange(4_000), [2_000, 3_000])
-    targets = np.eye(1_000, dtype=np.float32)[classes]
-
+    classes = np.tile(np.arange(300), 4)
+    centres = rng.normal(size=(300, 24))
+    vectors = np.stack([centres[classes], np.zeros((1_200, 24))], axis=1) + rng.normal(0, 0.3, (1_200, 2, 24))
+    train, validation, test = np.split(np.arange(1_200), [600, 900])
+    targets = np.eye(300, dtype=np.float32)[classes]
     labels = TaskLabels(train=train, validation=validation, test=test, targets=targets)
     probed = probe(vectors, labels, strengths=(1.0,))
-
     telling, silent = (probed.predicted == classes[test]).mean(axis=1)
     assert probed.n_unsolved == 0
     assert telling > 0.9
     assert silent < 0.02
+
+
+def test_bits_are_those_of_scikit_learn_block_by_block():
+    task = made_task(3, seed=5)
+    labels = labels_of(task)
+    features = planted_vectors(task, (1, 2), 4, [(0, 1)]).reshape(-1, 2, 4)
+    found, uniform = code_length(features, labels, 3, (10.0,))
+    ends = block_ends(400, 3)
+    order, gold = np.random.default_rng(3).permutation(labels.train), labels.gold.astype(int)
+    bits = ends[0] * np.log2(3)
+    for start, end in pairwise(ends):
+        scaler = StandardScaler().fit(features[order[:start], 1].astype(float))
+        train, block = (
+            np.c_[scaler.transform(features[rows, 1].astype(float)), np.ones(len(rows))]
+            for rows in (order[:start], order[start:end])
+        )
+        theirs = regression(10, fit_intercept=False).fit(train, gold[order[:start]])
+        assert len(theirs.classes_) == 3
+        bits -= np.log2(theirs.predict_proba(block)[np.arange(end - start), gold[order[start:end]]]).sum()
+    assert found[1] == pytest.approx(bits, rel=1e-4)
+    assert uniform == pytest.approx(400 * np.log2(3))
+
+
+def test_blocks_end_at_growing_shares_and_the_first_holds_two_rows_a_class():
+    assert block_ends(100_000, 2) == tuple(round(100_000 * share) for share in SHARES)
+    assert block_ends(2_000, 23) == (46, 64, 125, 250, 500, 1000, 2000)
+    assert block_ends(30, 20) == (30,)
+
+
+def test_a_class_that_comes_late_has_a_finite_code():
+    task = made_task(2, sizes=(400, 20, 20))
+    labels = labels_of(task)
+    labels.targets[labels.train] = (1, 0)
+    order = np.random.default_rng(0).permutation(labels.train)
+    labels.targets[order[-3:]] = (0, 1)
+    bits, uniform = code_length(planted_vectors(task, (1, 1), 4).reshape(-1, 1, 4), labels)
+    assert bits[0] < uniform
+
+
+def test_the_strength_of_the_shortest_code_is_sent_too():
+    task = made_task(2, seed=5)
+    labels, features = labels_of(task), planted_vectors(task, (1, 2), 4, [(0, 1)]).reshape(-1, 2, 4)
+    alone = [code_length(features, labels, 0, (strength,))[0] for strength in (0.1, 10.0, 1000.0)]
+    together = code_length(features, labels, 0, (0.1, 10.0, 1000.0))[0]
+    np.testing.assert_allclose(together, np.min(alone, axis=0) + np.log2(3))

@@ -56,17 +56,6 @@ def test_losses_and_predictions_are_those_of_scikit_learn(n_classes, size, whole
             np.testing.assert_array_equal(predicted, theirs.predict(own))
 
 
-def test_one_weight_is_where_its_derivative_is_zero_by_hand():
-    # Rows +1 of the second class three times of four, rows -1 one time of four: the weight solves
-    # tanh-like 3/4 - sigmoid(w) = strength * w / n for 8 rows.
-    rows = np.repeat([1.0, -1.0], 4)
-    labels = np.array([1, 1, 1, 0, 1, 0, 0, 0])
-    solution = solved(rows[None, :, None], labels, (2.0,))
-    weight, intercept = solution.weights[0, 0, 0].tolist()
-    assert intercept == pytest.approx(0, abs=1e-5)
-    assert 0.75 - 1 / (1 + np.exp(-weight)) == pytest.approx(2.0 * weight / 8, abs=1e-5)
-
-
 def test_nothing_to_learn_leaves_the_shares_of_the_classes_to_the_intercept():
     labels = np.repeat([0, 1, 2], [10, 20, 70])
     solution = solved(np.zeros((1, 100, 2)), labels, (1.0,))

@@ -46,23 +46,6 @@ def test_other_sentences_are_left_out(task, sentence):
     assert task([sentence], Random(0)) == []
 
 
-def test_a_form_is_in_one_part_only():
-    forms = [f"verb{number}" for number in range(40)]
-    sentences = [
-        tree(f"He/PRP/2/nsubj {form}/{tag}/0/root it/PRP/2/dobj number/NN/2/dep {row}/CD/2/dep")
-        for number, form in enumerate(forms)
-        for row in range(number + 1)
-        for tag in [("VBD", "VBZ")[number % 2]]
-    ]
-    made = balanced_rows(tense(sentences, Random(0)), 10_000, Random(0))
-    parts_of = {}
-    for row in made:
-        parts_of.setdefault(row.text.segments[0].split()[1], set()).add(row.part)
-    assert len(parts_of) > 20
-    assert all(len(parts) == 1 for parts in parts_of.values())
-    assert {row.part for row in made} == {"train", "validation", "test"}
-
-
 def odd_corpus():
     """Words a to j as nouns between the same two words, each often enough to replace any other of its kind."""
     tags = ("DT", "NN", "VBD", "CD", ".")

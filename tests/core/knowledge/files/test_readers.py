@@ -198,7 +198,7 @@ def test_the_file_beside_the_tasks_says_where_they_come_from(tmp_path):
     assert [task.source for task in read_tasks(tmp_path)] == ["trees", "a file in SentEval's format, b"]
 
 
-@pytest.mark.parametrize("about", ["{", "[]", '{"tasks": 3}', '{"tasks": [{"name": "a"}]}', "[" * 100_000])
+@pytest.mark.parametrize("about", ["{", '{"tasks": [{"name": "a"}]}'])
 def test_a_broken_file_beside_the_tasks_is_said(about, tmp_path):
     (tmp_path / "a.txt").write_text(REAL)
     (tmp_path / ABOUT).write_text(about)
