@@ -160,7 +160,7 @@ def test_a_rule_that_words_tell_is_learned(folders, tmp_path, task):
     rule = {"classes": lambda text: text[:3], "regression": lambda text: 4 * ("cat" in text) + len(text) / 50}[task]
     data = read(table(tmp_path / "cats.csv", rule, texts))
     assert data.task == task
-    settings = TrainingSettings(epochs=6.0, batch_size=8, learning_rate=1e-2, held_out=0.25)
+    settings = TrainingSettings(epochs=4.0, batch_size=8, learning_rate=1e-2, held_out=0.25)
     last = train(folders("bert"), data, tmp_path / "run", settings).held_out[-1]
     learned = {"classes": last.accuracy, "regression": last.correlation}
     assert learned.pop(task) > 0.95
