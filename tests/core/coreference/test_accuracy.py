@@ -281,8 +281,6 @@ def test_the_command_says_what_it_cannot_do(folders, clusters_file, tmp_path, ca
     assert "cross-attention need two. Choose encoder attention." in capsys.readouterr().err
     assert command(folders("bert"), clusters_file, tmp_path / "a.csv", "--window", "9") == 2
     assert "A window of 9 tokens is too short. Choose at least 16." in capsys.readouterr().err
-    assert command(folders("bert"), clusters_file, tmp_path / "a.txt") == 2
-    assert ".parquet, .csv" in capsys.readouterr().err
 
 
 def test_an_encoder_s_mentions_are_scored_and_the_best_head_is_said(folders, clusters_file, tmp_path, capsys):
