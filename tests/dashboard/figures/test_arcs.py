@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from drawn import plain
+from drawn import SVG, plain, texts_of
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
@@ -18,7 +18,6 @@ from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LESS, MORE
 from attention_sieve.dashboard.figures.text.arcs import AttentionMaps, Side, Signs, arcs_svg, top_share, visible
 
 SIGNS = Signs()
-SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = ["<img src=x onerror=alert(1)>", "</script>", "مرحبا", "\u202eabc", "\x00\ud800\ufffe", "\n\t", "x" * 300]
 
 
@@ -163,26 +162,6 @@ def test_evenly_spread_attention_of_a_causal_model_stays_before_the_query():
     assert sieve["even"] == sieve["inside"][0] == 0.25
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"attention": np.full((2, 5, 4), 0.25)}, r"need attention of shape \(2, 5, 5\), got \(2, 5, 4\)"),
-        ({"keys": plain(["a", "b"])}, r"5 queries and 2 keys need attention of shape \(2, 5, 2\), got \(2, 5, 5\)"),
-        ({"attention": np.full((2, 5, 5), 0.25)}, "sums to 1; one row is off by 0.25"),
-        ({"attention": np.full((2, 5, 5), np.nan)}, "negative or missing weights"),
-        ({"heads": [], "attention": np.zeros((0, 5, 5))}, "1 to 12 heads, got 0"),
-        ({"heads": [(3, 7), (3, 7)]}, "shown once, got L3 H7, L3 H7"),
-        (
-            {"overlay": Overlay(chosen=("local", np.zeros((4, 5), bool)))},
-            r"for 5 queries and 5 keys has that shape, got \(4, 5\)",
-        ),
-    ],
-)
-def test_what_does_not_fit_is_named(changes, message):
-    with pytest.raises(ValueError, match=message):
-        payload(**changes)
-
-
 def test_a_row_without_a_query_has_no_attention_and_the_text_of_a_group_can_be_named():
     attention = arguments()["attention"].copy()
     attention[:, 2], attention[:, :, 2] = 0, 0
@@ -240,11 +219,6 @@ def test_evenly_spread_attention_of_a_window_is_spread_over_the_whole_text(causa
     sieve = payload(**window(causal=causal, overlay=Overlay(chosen=("local", cells))))["sieve"]
     assert sieve["even"] == pytest.approx(even, abs=1e-4)
     assert sieve["inside"] == [0.375]
-
-
-def test_rows_of_a_window_sum_to_one_at_most():
-    with pytest.raises(ValueError, match=r"sums to at most 1; one row is off by 0\.5"):
-        payload(**window(attention=np.full((1, 2, 3), 0.5)))
 
 
 def test_a_part_of_a_part_keeps_its_place_in_the_whole_text():
@@ -321,18 +295,30 @@ def test_differences_of_a_window_may_leave_it():
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("given", "changes", "message"),
     [
-        ({"attention": np.zeros((2, 5, 5)), "heads": [(3, 7), (3, 11)]}, "one head at a time, got 2"),
-        ({"attention": np.full((1, 5, 5), 0.01)}, "differences sum to 0; one row sums to 0.05"),
-        ({"attention": np.tile([1.5, -1.5, 0, 0, 0], (1, 5, 1))}, "lie between -1 and 1"),
-        ({"attention": np.full((1, 5, 5), np.nan)}, "lie between -1 and 1"),
-        ({"attention": np.zeros((1, 5, 4))}, r"need attention of shape \(1, 5, 5\), got \(1, 5, 4\)"),
+        ({}, {"attention": np.full((2, 5, 4), 0.25)}, r"need attention of shape \(2, 5, 5\), got \(2, 5, 4\)"),
+        ({}, {"keys": plain(["a", "b"])}, r"5 queries and 2 keys need attention of shape \(2, 5, 2\), got \(2, 5, 5\)"),
+        ({}, {"attention": np.full((2, 5, 5), 0.25)}, "sums to 1; one row is off by 0.25"),
+        ({}, {"attention": np.full((2, 5, 5), np.nan)}, "negative or missing weights"),
+        ({}, {"heads": [], "attention": np.zeros((0, 5, 5))}, "1 to 12 heads, got 0"),
+        ({}, {"heads": [(3, 7), (3, 7)]}, "shown once, got L3 H7, L3 H7"),
+        (
+            {},
+            {"overlay": Overlay(chosen=("local", np.zeros((4, 5), bool)))},
+            r"for 5 queries and 5 keys has that shape, got \(4, 5\)",
+        ),
+        (window(), {"attention": np.full((1, 2, 3), 0.5)}, r"sums to at most 1; one row is off by 0\.5"),
+        (difference(), {"attention": np.zeros((2, 5, 5)), "heads": [(3, 7), (3, 11)]}, "one head at a time, got 2"),
+        (difference(), {"attention": np.full((1, 5, 5), 0.01)}, "differences sum to 0; one row sums to 0.05"),
+        (difference(), {"attention": np.tile([1.5, -1.5, 0, 0, 0], (1, 5, 1))}, "lie between -1 and 1"),
+        (difference(), {"attention": np.full((1, 5, 5), np.nan)}, "lie between -1 and 1"),
+        (difference(), {"attention": np.zeros((1, 5, 4))}, r"need attention of shape \(1, 5, 5\), got \(1, 5, 4\)"),
     ],
 )
-def test_what_is_no_difference_is_named(changes, message):
+def test_what_does_not_fit_is_named(given, changes, message):
     with pytest.raises(ValueError, match=message):
-        payload(**difference() | changes)
+        payload(**given | changes)
 
 
 # Signs for characters that do not show
@@ -403,10 +389,6 @@ def test_a_file_draws_the_strongest_links_of_each_query():
     assert widths == [round(0.8 + 3.2 * weight, 2) for weight in (0.3, 0.35, 0.35, 0.5, 1)]
     with pytest.raises(ValueError, match="At least 1 link of each query is drawn, got 0"):
         file_of(plain(["a"]), np.ones((1, 1, 1)), [(0, 1)], strongest=0, caption=[])
-
-
-def texts_of(svg: str) -> list[str | None]:
-    return [text.text for text in ElementTree.fromstring(svg).iter(f"{SVG}text")]
 
 
 def test_a_file_of_two_texts_has_their_names_and_tokens():

@@ -135,8 +135,7 @@ def test_small_multiples_tell_held_gained_and_lost():
     assert frames.loc[(1, "local"), "label"] == f"{COUNTS[1, 0]} (+{up[0]} −{down[0]})"
 
 
-@pytest.mark.parametrize("n_checkpoints", [2, 4, 5, 12])
-@pytest.mark.parametrize("shape", [(1, 1), (6, 12), (32, 32)])
+@pytest.mark.parametrize(("n_checkpoints", "shape"), [(2, (1, 1)), (4, (6, 12)), (5, (6, 12)), (12, (32, 32))])
 def test_every_cell_lies_in_its_grid_and_no_grid_on_another(n_checkpoints, shape):
     holds = np.ones((n_checkpoints, 4, *shape), dtype=bool)
     figure = role_small_multiples([str(number) for number in range(n_checkpoints)], holds, COARSE_ROLES)

@@ -1,11 +1,10 @@
 """Figures that Plotly draws: what they show, by hand, and the twins that go into files."""
 
 import json
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from drawn import Drawn
+from drawn import Drawn, texts_of
 from role_figures import one_head
 from streamlit.elements.lib.streamlit_plotly_theme import GRAY_90
 
@@ -65,11 +64,8 @@ def figure(request):
     return FIGURES[request.param]
 
 
-def texts_of(figure):
-    """Every text in the file of a figure; fails where it is no XML."""
-    tree = ElementTree.fromstring(figure_svg(figure.still, title="A title", caption=["checkpoint: bundled"]))
-    texts = tree.iter("{http://www.w3.org/2000/svg}text")
-    return [line.text or "" for text in texts for line in (list(text) or [text])]
+def texts_in(figure):
+    return texts_of(figure_svg(figure.still, title="A title", caption=["checkpoint: bundled"]))
 
 
 def trace_of(figure, kind):
@@ -80,7 +76,7 @@ def test_each_figure_has_words_a_table_and_a_file(figure):
     assert figure.description.endswith(".")
     assert figure.description == figure.still.description
     assert all(figure.description.count(part) == 0 for part in ("nan,", "None", "inf "))
-    assert {"A title", "checkpoint: bundled"} <= set(texts_of(figure))
+    assert {"A title", "checkpoint: bundled"} <= set(texts_in(figure))
     assert "NaN" not in figure.chart.to_json(), "a browser reads no such JSON"
 
 
@@ -167,7 +163,7 @@ def test_bars_and_bands_of_the_file_stand_where_those_of_the_page_do():
 def test_a_flow_without_heads_and_one_without_changes_say_so():
     empty = FIGURES["flow of nothing"]
     assert empty.description == NOTHING
-    assert NOTHING in texts_of(empty)
+    assert NOTHING in texts_in(empty)
     assert NOTHING in [note.text for note in empty.chart.layout.annotations]
     assert heads_by_mark(()) == {}
     assert role_flow(BETWEEN[2:], NAMES).description.endswith("No head changes its roles.")
@@ -178,7 +174,7 @@ def test_hostile_names_stay_text():
     headings = [note.text for note in figure.chart.layout.annotations]
     assert all("<" not in heading and "\x00" not in heading for heading in headings)
     assert headings[0].endswith("x&lt;/a&gt;\N{REPLACEMENT CHARACTER}&amp;%{x}")
-    assert any(text.startswith("(a) ") and "</a>" in text for text in texts_of(figure))
+    assert any(text.startswith("(a) ") and "</a>" in text for text in texts_in(figure))
     assert escaped("a < b & c") == "a &lt; b &amp; c"
 
 

@@ -103,6 +103,5 @@ def figures(scores: np.ndarray, tau: float = 3.0, scale: Scale = "score") -> Dra
 FIGURES = {
     "": figures(SCORES),
     ", nothing scored": figures(NOTHING),
-    ", tau 1": figures(SCORES, 1.0),
     ", shares": figures(SHARES, 0.5, "share"),
 }
