@@ -82,6 +82,14 @@ def guessing(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def in_memory(guessing):
+    """The same as a model of transformers, with its tokenizer."""
+    from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+    return AutoModelForMaskedLM.from_pretrained(guessing), AutoTokenizer.from_pretrained(guessing)
+
+
+@pytest.fixture(scope="session")
 def writing(tmp_path_factory):
     """Folder of a small random checkpoint that writes the next token."""
     return save_with_head("llama", tmp_path_factory.mktemp("writing"), "CausalLM", seed=4)

@@ -54,12 +54,6 @@ def checkpoint(guessing):
 
 
 @pytest.fixture(scope="module")
-def in_memory(guessing):
-    model = transformers.AutoModelForMaskedLM.from_pretrained(guessing)
-    return model, transformers.AutoTokenizer.from_pretrained(guessing)
-
-
-@pytest.fixture(scope="module")
 def decoder_in_memory(writing):
     model = transformers.AutoModelForCausalLM.from_pretrained(writing)
     return model, transformers.AutoTokenizer.from_pretrained(writing)
@@ -278,19 +272,12 @@ LINK = {"relation": "link", "from": [0, 1], "to": [2, 3]}
     ("error", "said", "texts", "settings"),
     [
         (TextError, "There is no text. Give a string, or a list of strings", [], {}),
-        (TextError, "Text 1 is 7. Give a string, or a pair of strings", 7, {}),
         (TextError, "Text 2 is 7. Give a string, or a pair of strings", ["She ran.", 7], {}),
         (TextError, "Text 1 is .* Give a string, or a pair", [("a", "b", "c")], {}),
         (TextError, "Text 1: the text is empty", ["  "], {}),
         (TextError, "Text 2: two pairs begin in", ["a b", {"text": "a b c", "pairs": [LINK, LINK]}], {}),
         (TextError, "Text 1 is no object of JSON", {"text": "a b", "pairs": {1, 2}}, {}),
         (AnalysisError, "scale is 'loud'. Input should be 'score' or 'share'", TEXTS, {"scale": "loud"}),
-        (
-            AnalysisError,
-            "too_long is 'never'. Input should be 'error', 'skip' or 'truncate'",
-            TEXTS,
-            {"too_long": "never"},
-        ),
         (AnalysisError, "tau is 'much'. Input should be a valid number", TEXTS, {"tau": "much"}),
         (AnalysisError, "alpha", TEXTS, {"alpha": 2}),
         (AnalysisError, "has no cross attention", TEXTS, {"attention": "cross"}),

@@ -4,10 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from parses import unparsed
+from sessions import anew
 
 from attention_sieve.cache.answers import Engine, FindingRequest
-from attention_sieve.cache.inference import Inference
-from attention_sieve.cache.store.store import Store
 from attention_sieve.core.analysis import ANALYSES
 from attention_sieve.core.answering import find
 from attention_sieve.core.attention.settings import PassSettings
@@ -85,29 +84,24 @@ def rounding(analysis):
 
 @each_analysis
 def test_what_is_kept_is_what_core_finds_and_another_session_neither_parses_nor_passes(
-    analysis, request_of, checkpoint_for, tmp_path
+    analysis, request_of, checkpoint_for, inference
 ):
     inputs, settings = CASES[analysis]
     checkpoint = load_checkpoint(find_checkpoint(checkpoint_for(analysis)), device="cpu")
     request, expected = request_of(analysis), find(analysis, checkpoint, inputs, settings)
-    first = Inference(Store(tmp_path / "store"))
-    assert first.kept_finding(request) is None
-    found = first.find(request)
+    assert inference.kept_finding(request) is None
+    found = inference.find(request)
     pd.testing.assert_frame_equal(analysis.table(found.finding), analysis.table(expected), rtol=rounding(analysis))
     assert list(analysis.table(expected)) == list(analysis.columns)
     assert analysis.facts(found.finding, settings) == analysis.facts(expected, settings)
     assert (found.positions, found.too_long) == (tuple(range(len(inputs))), ())
-    assert first.kept_finding(request) is found
-    assert first.kept_finding(request_of(analysis, of_pass=PassSettings(off=((0, 1),)))) is None
-    first.close()
-    first.store.close()
-    later = Inference(Store(tmp_path / "store"))
+    assert inference.kept_finding(request) is found
+    assert inference.kept_finding(request_of(analysis, of_pass=PassSettings(off=((0, 1),)))) is None
+    later = anew(inference)
     with unparsed(*(segment for text in TEXTS for segment in text.segments)):
         kept = later.kept_finding(request)
     pd.testing.assert_frame_equal(analysis.table(kept.finding), analysis.table(found.finding), rtol=0)
     assert later.n_passed == 0
-    later.close()
-    later.store.close()
 
 
 def test_texts_that_are_too_long_are_left_out_and_counted(request_of, inference):

@@ -7,10 +7,10 @@ from threading import Thread
 import numpy as np
 import pytest
 from passing import SELF
+from sessions import anew
 
 from attention_sieve.cache.answers import Engine
-from attention_sieve.cache.inference import Inference
-from attention_sieve.cache.store.store import Store, answer_key
+from attention_sieve.cache.store.store import answer_key
 from attention_sieve.core.answering import Question, answer, text_alone
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
@@ -176,10 +176,9 @@ def test_other_passes_at_every_pause_change_no_bit(checkpoint, case, expected):
         check(result, alone, rtol=0)
 
 
-def test_what_is_kept_is_what_is_computed_and_another_session_finds_it_without_a_pass(tmp_path, engine, case, expected):
-    first = Inference(Store(tmp_path / "store"))
-    assert first.kept(engine, case.question, case.items) is None
-    answers = first.ask(engine, case.question, case.items)
+def test_what_is_kept_is_what_is_computed_and_other_sessions_find_it_without_a_pass(inference, engine, case, expected):
+    assert inference.kept(engine, case.question, case.items) is None
+    answers = inference.ask(engine, case.question, case.items)
     for result, alone in zip(answers.results, expected, strict=True):
         check(result, alone, rtol=case.rounding, atol=1e-5)
         packed = case.question.pack(alone)  # which loses nothing but double precision
@@ -187,18 +186,14 @@ def test_what_is_kept_is_what_is_computed_and_another_session_finds_it_without_a
         assert not any(array.dtype == np.float64 for array in packed.values())
         check(case.question.unpack(packed), alone, rtol=1e-6)
     assert answers.positions == tuple(range(len(case.items)))
-    assert first.kept(engine, case.question, case.items, PassSettings(off=((0, 1),))) is None
+    assert inference.kept(engine, case.question, case.items, PassSettings(off=((0, 1),))) is None
     others = [other for other in (*CASES.values(), *OTHER_SETTINGS) if other is not case]
-    assert all(first.kept(engine, other.question, other.items) is None for other in others)
-    first.close()
-    first.store.close()
-    later = Inference(Store(tmp_path / "store"))
+    assert all(inference.kept(engine, other.question, other.items) is None for other in others)
+    later = anew(inference)
     stored = later.kept(engine, case.question, case.items[::-1])
     for result, answered in zip(stored.results, answers.results[::-1], strict=True):
         check(result, answered, rtol=0)
     assert later.n_passed == 0
-    later.close()
-    later.store.close()
 
 
 def test_what_entities_are_called_needs_no_new_pass_and_who_refers_to_whom_does(engine, inference):

@@ -54,7 +54,7 @@ READERS, NAMES, KEYS = range(2), "xy", range(12)
 STEP = st.tuples(st.sampled_from(READERS), st.sampled_from(NAMES), st.sampled_from(KEYS), st.integers(0, 50))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(limit=st.integers(0, 200), steps=st.lists(STEP, min_size=20, max_size=60))
 def test_no_more_than_the_limit_is_held_beside_the_last_values_of_each_session(limit, steps):
     """Against the rule written another way: the last uses of each reader and name are looked up in a list of all."""

@@ -60,6 +60,10 @@ class Pauses:
             assert self._waits[self.n - 1].wait(SECONDS)
 
 
+class TabClosed(BaseException):
+    """As Streamlit stops a script."""
+
+
 def waiting(event):
     return lambda status: event.set()
 
@@ -144,9 +148,6 @@ def test_work_of_another_worker_waits_while_a_typed_text_is_at_work(tmp_path, en
 
 
 def test_a_sweep_that_nobody_waits_for_any_more_ends_within_its_text(inference, engine, monkeypatch, threads):
-    class TabClosed(BaseException):
-        pass
-
     pauses, has_left = None, threading.Event()
 
     def leave(status):
@@ -165,9 +166,6 @@ def test_a_sweep_that_nobody_waits_for_any_more_ends_within_its_text(inference, 
 
 
 def test_other_work_that_nobody_waits_for_any_more_ends_at_its_next_pause(inference, engine, threads, caplog):
-    class TabClosed(BaseException):
-        pass
-
     begun, has_left, after = threading.Event(), threading.Event(), []
 
     def work(checkpoint):

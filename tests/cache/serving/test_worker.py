@@ -235,7 +235,7 @@ def test_texts_of_very_different_length_are_not_padded_to_each_other(inference, 
 
 
 def test_a_typed_text_overtakes_a_corpus_at_the_next_batch(inference, engine, gate, threads):
-    corpus = [sentence(1000 + number) for number in range(500)]
+    corpus = [sentence(1000 + number) for number in range(200)]
     long, waiting = Waiting(), Waiting()
     whole = ask(threads, inference, engine, corpus, long)
     gate.wait()
@@ -249,8 +249,8 @@ def test_a_typed_text_overtakes_a_corpus_at_the_next_batch(inference, engine, ga
     gate.wait()
     assert not whole.done()
     gate.open()
-    assert whole.result(SECONDS).positions == tuple(range(500))
-    assert long.statuses[-1].done == long.statuses[-1].total == 500
+    assert whole.result(SECONDS).positions == tuple(range(200))
+    assert long.statuses[-1].done == long.statuses[-1].total == 200
 
 
 def test_a_corpus_goes_on_while_others_keep_typing(inference, engine, gate, threads):
@@ -311,7 +311,7 @@ def test_a_closed_tab_stops_its_corpus_and_keeps_what_is_finished(inference, eng
             gate.wait()
             raise TabClosed
 
-    corpus = [sentence(number) for number in range(500)]
+    corpus = [sentence(number) for number in range(200)]
     answer = ask(threads, inference, engine, corpus, Waiting(close_in_second_batch))
     gate.wait()
     gate.let_one_through()
@@ -321,7 +321,7 @@ def test_a_closed_tab_stops_its_corpus_and_keeps_what_is_finished(inference, eng
     inference.ask(engine, SCORES, [sentence(999)])
     finished, begun, next_asked = gate.batches
     assert next_asked == [sentence(999)]
-    assert inference.n_passed == len(finished) + 1 < 500
+    assert inference.n_passed == len(finished) + 1 < 200
     inference.close()
     again = Inference(inference.store)
     assert again.kept(engine, SCORES, finished) is not None
@@ -636,7 +636,7 @@ def test_those_who_wait_have_their_answer_before_it_is_written(writing, engine, 
 
 
 def test_other_work_on_a_checkpoint_is_done_between_two_batches(inference, engine, gate, threads):
-    whole = ask(threads, inference, engine, [sentence(number) for number in range(500)])
+    whole = ask(threads, inference, engine, [sentence(number) for number in range(200)])
     gate.wait()
     job = inference._workers[engine,]._queue.submit_job(lambda checkpoint: checkpoint.files.fingerprint)
     gate.let_one_through()

@@ -28,12 +28,6 @@ from attention_sieve.dashboard.standalone.notebook import MOST_WEIGHTS, HeadsWid
 PAIR = ("The black cat quickly chased two birds.", "She ran.")
 
 
-@pytest.fixture(scope="module")
-def in_memory(guessing):
-    model = transformers.AutoModelForMaskedLM.from_pretrained(guessing)
-    return model, transformers.AutoTokenizer.from_pretrained(guessing)
-
-
 def passed_texts(folder, texts):
     checkpoint, settings = sieve.load(folder, device="cpu"), PassSettings()
     read = [text_of(each, "a text") for each in texts]
