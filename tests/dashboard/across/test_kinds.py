@@ -65,11 +65,10 @@ def test_heads_that_the_other_stack_lacks_are_dropped_and_another_attention_begi
     assert sent(at, "Attention of")["label"].startswith("Attention of L2 H3, L1 H2 in ")
 
 
-def test_a_checkpoint_with_one_stack_offers_no_attention(bart):
-    at = bart(attention="decoder")
-    at.selectbox(key="checkpoint").set_value("bundled").run()
+def test_a_checkpoint_with_one_stack_offers_no_attention(app, small):
+    at = app(checkpoint=small("bert"), attention="decoder", text=PAIR, corpus_text=CORPUS)
     assert "attention" not in [each.key for each in at.selectbox]
-    assert shape(at) == (6, 12)
+    assert shape(at) == (2, 3)
 
 
 def test_a_text_without_a_target_is_asked_for_one_and_stays_typed(bart):
@@ -113,7 +112,8 @@ def test_a_decoders_page_tells_of_sinks_and_says_which_relations_count(app, smal
     assert looks_back("dependent-to-head") in said["dependent-to-head"]
     assert any("sink" in each for each in said["both"])
     assert looks_back("both") in said["both"]
-    assert not any(looks_back("both") == each.value for each in app("roles", direction="both").markdown)
+    encoder = app("roles", checkpoint=small("bert"), direction="both")
+    assert not any(looks_back("both") == each.value for each in encoder.markdown)
 
 
 LONG = "the dog sat on the red mat and ran to a coffee house. " * 12

@@ -40,10 +40,10 @@ LINKS = {
         "direction": "both",
         "entropy": "false",
         "device": "cpu",
-        "dtype": "float64",
         "guess": "4",
     },
     "roles": {
+        "dtype": "float64",
         "scale": "share above chance",
         "share tau": "0.3",
         "details": "Table",
@@ -106,8 +106,9 @@ def said_of_link(at):
 
 
 @pytest.mark.parametrize("page", LINKS)
-def test_every_choice_of_a_link_is_taken_up(app, page):
-    at = app(page.split()[0], **LINKS[page])
+def test_every_choice_of_a_link_is_taken_up(app, small, page):
+    checkpoint = {"checkpoint": small("bert")} if "dtype" in LINKS[page] else {}
+    at = app(page.split()[0], **LINKS[page], **checkpoint)
     assert not at.exception
     assert said_of_link(at) == []
     assert at.session_state[link._ASKED] == {}

@@ -37,11 +37,11 @@ def places(at):
 @pytest.mark.parametrize("visit", VISITS)
 def test_what_was_waited_for_leaves_everything_in_its_place(app, small, visit):
     """Streamlit's front end builds anew what stands in another place, and an upload under way is lost."""
-    where, link = VISITS[visit][0], dict(VISITS[visit][1])
+    where, link = VISITS[visit]
     texts = f"A first sentence for {visit}.\nThe dog that barked saw its {visit}."  # that no other visit has scored
     if where == "compare":
-        link |= {"checkpoint": small("bert"), "with": small("bert", "SequenceClassification", num_labels=2)}
-    at = app(where, corpus_text=texts, **link)
+        link = link | {"with": small("bert", "SequenceClassification", num_labels=2)}
+    at = app(where, corpus_text=texts, checkpoint=small("bert"), **link)
     first = places(at)
     assert len(first) > 5
     then = places(at.run())

@@ -75,8 +75,10 @@ def test_under_the_share_the_grid_the_counts_and_the_table_of_roles_are_the_libr
 
 
 @pytest.mark.parametrize("tab", ["p-values", "Score distributions"])
-def test_every_tab_of_roles_takes_shares(app, tab):
-    at = app("roles", scale=SHARE, details=tab, corpus="sample pairs")
+def test_every_tab_of_roles_takes_shares(app, small, tab):
+    at = app(
+        "roles", scale=SHARE, details=tab, corpus="sample pairs", checkpoint=small("bert", max_position_embeddings=512)
+    )
     assert not at.exception
     assert not at.error
 
