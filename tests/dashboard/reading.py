@@ -48,7 +48,22 @@ def data_of(sent):
 
 def said(at):
     """Error sentences without the signs that keep Markdown from reading them."""
-    return [error.value.replace("\\", "").replace(WORD_JOINER, "") for error in at.error]
+    return [_plain(error.value) for error in at.error]
+
+
+def sentences(at):
+    """All that a page says, errors among it, likewise."""
+    parts = (at.title, at.markdown, at.caption, at.info, at.success, at.warning, at.error)
+    return [_plain(each.value) for part in parts for each in part]
+
+
+def told(at):
+    """The same as one text."""
+    return "\n".join(sentences(at))
+
+
+def _plain(text):
+    return text.replace("\\", "").replace(WORD_JOINER, "")
 
 
 def written(at, words):

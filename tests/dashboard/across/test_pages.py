@@ -123,8 +123,8 @@ def test_a_bug_is_no_sentence_of_ours(app, monkeypatch):
 
     at = app()
     monkeypatch.setattr(controls, "find_checkpoint", broken)
-    at.run()
-    assert at.exception
+    with pytest.raises(AssertionError, match="a bug"):
+        at.run()
     assert not at.error
 
 

@@ -2,8 +2,7 @@
 
 import re
 
-import pytest
-from reading import sent
+from reading import charts, sent
 
 from attention_sieve.dashboard import controls
 from attention_sieve.dashboard.state import HEADS
@@ -14,7 +13,6 @@ from attention_sieve.dashboard.views.word_links.choice import TABS
 
 def test_the_page_compares_all_heads_and_says_what_it_found(app):
     at = app("similarity")
-    assert not at.exception
     assert not at.error
     said = next(each.value for each in at.markdown if "look at the same words most" in each.value)
     assert "72 heads compared on 3 texts" in said
@@ -35,7 +33,6 @@ def test_another_head_and_another_colour_cost_no_comparison(app):
     assert now["texts"] != kept
     assert controls.inference().n_passed == passed
     at.segmented_control(key="similarity colour").set_value(wording.ROLE).run()
-    assert not at.exception
     assert any("Heads by role" in each.value for each in at.markdown)
     assert controls.inference().n_passed <= passed + 3, "the roles of the three texts and no distances"
     passed = controls.inference().n_passed
@@ -46,15 +43,11 @@ def test_another_head_and_another_colour_cost_no_comparison(app):
 def test_the_authors_sum_is_smoothed_and_in_other_units(app):
     at = app("similarity")
     at.segmented_control(key=HOW_FAR_KEY).set_value(wording.AUTHORS).run()
-    assert not at.exception
     assert "(summed nats)" in sent(at, "Distance of the heads")["title"]
 
 
-@pytest.mark.parametrize("tab", [wording.TREE, wording.LAYERS])
-def test_every_view_is_drawn(app, tab):
-    at = app("similarity", **{"similarity details": tab})
-    assert not at.exception
-    assert not at.error
+def test_layers_are_drawn(app):
+    assert charts(app("similarity", **{"similarity details": wording.LAYERS}))
 
 
 def test_the_card_of_a_head_takes_distances_from_the_store_and_computes_none(app):
@@ -65,7 +58,7 @@ def test_the_card_of_a_head_takes_distances_from_the_store_and_computes_none(app
     }
     at = app(**link)
     assert not any(said in each.value for each in at.markdown)
-    assert app("similarity", **link).exception == []
+    app("similarity", **link)
     at = app(**link, head="2-5")
     found = next(each for each in at.markdown if said in each.value)
     assert re.fullmatch(r"Looking at the same words: (L\d H\d+, ){4}L\d H\d+", found.value)

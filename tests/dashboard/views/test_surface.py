@@ -5,14 +5,13 @@ import re
 
 import numpy as np
 import pytest
-from reading import button, charts, said, sent
+from reading import button, charts, said, sent, sentences
 from small_checkpoints import save
 
 from attention_sieve.core.answering import find
 from attention_sieve.core.surface.analysis import SURFACE_ANALYSIS
 from attention_sieve.core.texts.text import read_typed
 from attention_sieve.dashboard import controls, wording
-from attention_sieve.dashboard.plain import WORD_JOINER
 from attention_sieve.dashboard.views.surface import wording as words
 
 TABS = (words.SHARES, words.ENTROPY, words.HEADS, words.FUNCTIONS, words.LAYERS, words.TABLE)
@@ -29,12 +28,6 @@ def opened(app):
     return lambda tab=words.SHARES, **link: app("surface", **{"surface details": tab, **link})
 
 
-def sentences(at):
-    """What the page says, without the signs that keep Markdown from reading it."""
-    shown = [each.value for each in (*at.markdown, *at.info)]
-    return [each.replace("\\", "").replace(WORD_JOINER, "") for each in shown]
-
-
 def shown_map(at, name):
     """The numbers that the head grid draws."""
     sent_map = sent(at, name)
@@ -42,15 +35,8 @@ def shown_map(at, name):
     return parts * float(sent_map["high"][0])
 
 
-@pytest.mark.parametrize("tab", TABS)
-def test_every_tab_opens_without_an_exception(opened, tab):
-    at = opened(tab)
-    assert not at.exception
-    assert not at.error
-    assert [each.value for each in at.title] == ["Where heads look"]
-    assert any(f"Over {N_TEXTS} texts, of **72 heads**," in each for each in sentences(at))
-    if tab in N_CHARTS:
-        assert len(charts(at)) == N_CHARTS[tab], "only the open tab is drawn"
+def test_only_the_open_tab_is_drawn(opened):
+    assert {tab: len(charts(opened(tab))) for tab in N_CHARTS} == N_CHARTS
 
 
 @pytest.mark.parametrize(
@@ -66,14 +52,13 @@ def test_the_grid_shows_what_the_library_gives_and_names_its_figure(opened, bund
     assert details[words.MEAN][2][5] == f"{expected[2, 5]:.3g}"
     assert details[words.TEXTS][0][0] == str(N_TEXTS)
     assert " to " in details["95% interval"][0][0]
-    assert figure in [each.value.replace("\\", "").replace(WORD_JOINER, "") for each in at.caption]
+    assert figure in sentences(at)
 
 
 def test_the_formulas_of_the_code_are_a_setting(opened):
     at = opened(words.HEADS, corpus_text=TEXTS, statistic=words.STATISTICS["sep from sep"])
     of_paper = shown_map(at, words.STATISTICS["sep from sep"])
     at.toggle(key="surface as in code").set_value(True).run()
-    assert not at.exception
     assert not at.error
     shown = shown_map(at, words.STATISTICS["sep from sep"])
     np.testing.assert_allclose(shown, of_paper / 2, atol=1e-4)  # each text has one [SEP], and the code divides by two
@@ -135,8 +120,7 @@ def test_the_table_has_every_statistic_of_every_head_and_is_filtered(opened):
 def test_chosen_heads_come_from_the_link_and_stand_side_by_side(opened):
     of_chosen = opened(words.CHOSEN, head="1-4,2-7").dataframe[0].value
     assert list(of_chosen.columns) == ["statistic", "L1 H4", "L2 H7"]
-    at = opened(head="1-4,2-7")
-    for drawn in charts(at):
+    for drawn in charts(opened(head="1-4,2-7")):
         assert set(drawn.loc[drawn["kind"] == "chosen", "name"]) == {"L1 H4", "L2 H7"}
 
 
@@ -170,21 +154,21 @@ def test_heads_by_the_papers_own_rule_stand_in_the_grid_when_asked_for(opened):
     kinds = [set(drawn.loc[drawn["kind"] == "part", "function"]) for drawn in charts(at)]
     assert not any("argmax" in of_chart for of_chart in kinds)
     at.toggle(key="by argmax").set_value(True).run()
-    assert not at.exception
     assert not at.error
     described = next(each for each in sentences(at) if each.startswith("Rows: layers"))
     assert "syntactic by argmax (D)" in described
     assert words.few_cases(1, 100) in sentences(at), "three sentences have few cases"
 
 
-def test_another_frequency_list_changes_rare_words_and_runs_no_model(opened):
+def test_another_frequency_list_changes_rare_words_and_runs_no_model_and_what_is_wrong_with_one_is_said(opened):
     at = opened(words.TABLE)
     passed, before = controls.inference().n_passed, at.dataframe[0].value
     at.selectbox(key="frequencies").set_value(words.BY_FILE).run()
     assert words.WAIT_LIST in [each.value for each in at.info]
+    at.file_uploader(key="frequency list").upload("mine.tsv", b"term\tcount\na\t3\n").run()
+    assert 'names no column "rank"' in said(at)[0]
     common = [f"word{number}" for number in range(600)]
     at.file_uploader(key="frequency list").upload("mine.txt", "\n".join([*common, "dog"]).encode()).run()
-    assert not at.exception
     assert not at.error
     after = at.dataframe[0].value
     is_rare = before["statistic"].str.contains("rarest")
@@ -193,18 +177,11 @@ def test_another_frequency_list_changes_rare_words_and_runs_no_model(opened):
     assert controls.inference().n_passed == passed
 
 
-def test_what_is_wrong_with_a_frequency_list_is_said(opened):
-    at = opened(frequencies=words.BY_FILE)
-    at.file_uploader(key="frequency list").upload("mine.tsv", b"term\tcount\na\t3\n").run()
-    assert 'names no column "rank"' in said(at)[0]
-
-
 def test_gradients_are_computed_when_asked_for_and_kept(opened, small):
     link = {"checkpoint": small("bert", "MaskedLM"), "corpus_text": TEXTS}
     at = opened(words.LAYERS, **link)
     assert len(charts(at)) == 1
     button(at, words.COMPUTE).click().run()
-    assert not at.exception
     assert not at.error
     assert len(charts(at)) == 2
     assert any(each.startswith(f"Over {N_TEXTS} texts with ") for each in sentences(at))
@@ -223,7 +200,6 @@ def test_a_checkpoint_without_a_language_model_says_so(opened, small):
 @pytest.mark.parametrize("tab", [words.SHARES, words.ENTROPY, words.FUNCTIONS])
 def test_a_decoder_has_a_first_token_in_place_of_special_ones(opened, small, tab):
     at = opened(tab, checkpoint=small("gpt2"), corpus_text=TEXTS)
-    assert not at.exception
     assert not at.error
     (headline,) = (each for each in sentences(at) if each.startswith("Over 3"))
     assert "put over half of their attention on the first token" in headline
@@ -237,7 +213,6 @@ def test_a_decoder_has_a_first_token_in_place_of_special_ones(opened, small, tab
 def test_each_attention_of_an_encoder_decoder_is_shown(opened, small, tab, kind):
     pairs = "the cat sat on a mat ||| the dog ran\nthe dog chased two birds ||| a cat ran"
     at = opened(tab, checkpoint=small("bart", "Seq2SeqLM"), corpus_text=pairs, attention=kind)
-    assert not at.exception
     assert not at.error
     assert (words.NO_NEIGHBOURS in sentences(at)) == (kind == "cross-attention")
     (headline,) = (each for each in sentences(at) if each.startswith("Over 2"))
@@ -258,14 +233,12 @@ def test_texts_that_are_too_long_are_named(opened, tmp_path):
     short = str(save("bert", tmp_path / "short"))
     texts = f"{'the cat sat ' * 20}\nthe dog ran\na bird sat"
     at = opened(checkpoint=short, corpus_text=texts)
-    assert not at.exception
     assert any("Over 2 texts" in each for each in sentences(at))
     assert len(at.warning) == 1
 
 
 def test_one_text_has_no_interval(opened):
     at = opened(words.HEADS, corpus_text="the cat sat on the mat.")
-    assert not at.exception
     assert sent(at, words.STATISTICS["sep"])["details"][1]["texts"][0][0] == words.NO_INTERVAL
 
 
@@ -279,6 +252,5 @@ def test_the_papers_numbers_stand_only_in_the_folded_panel(opened):
 
 def test_a_link_with_nonsense_opens_with_what_the_page_offers(opened):
     at = opened("nonsense", statistic="x", frequencies="y", head="99-99")
-    assert not at.exception
     assert not at.error
     assert at.selectbox(key="frequencies").value == words.BY_TEXTS

@@ -50,7 +50,6 @@ def table(at):
 
 def test_the_example_is_there_at_once(section):
     at = section()
-    assert not at.exception
     assert not at.error
     read = "Example texts: 16 texts with 140 mentions, of which **84** have an antecedent."
     assert any(read in one.value for one in at.caption)
@@ -80,18 +79,13 @@ def test_moving_a_choice_runs_no_model(section, monkeypatch):
     text_list(at).set_value(3).run()
     assert "".join(at.query_params["coreference text"]) == "3"
     assert any("Tomas" in one.value for one in at.markdown)
-    assert not at.exception
 
 
-def test_the_link_numbers_the_text_and_holds_nothing_of_it(section):
+def test_the_link_numbers_the_text_another_file_begins_with_its_first_and_few_cases_are_said_to_be_few(section):
+    assert text_list(section(**{"coreference text": "17"})).value == 1
     at = section(**{"coreference text": "3"})
     assert text_list(at).value == 3
     assert "".join(at.query_params["coreference text"]) == "3"
-    assert text_list(section(**{"coreference text": "17"})).value == 1
-
-
-def test_another_file_begins_with_its_first_text_and_few_cases_are_said_to_be_few(section):
-    at = section(**{"coreference text": "3"})
     assert [one.value for one in at.info] == [wording.few(84, is_example=True)]
     at.segmented_control(key="mentions from").set_value(wording.UPLOAD).run()
     content = "\n".join(json.dumps({**TEXT, "name": name}) for name in ("one", "two", "three"))
@@ -108,30 +102,16 @@ def test_the_first_piece_is_a_choice_of_the_link_and_of_the_file(section):
     at.segmented_control(key="mention from word").set_value(shared_wording.FROM_MEAN).run()
     assert table(at)["all"].tolist()[:3] == first[:3]
     assert table(at)["all"].tolist()[3:] != first[3:]
-    assert not at.exception
 
 
 def test_smaller_windows_lose_antecedents_and_say_so(section):
     at = section(**{"window tokens": "40"})
-    assert not at.exception
     left_out = r"Not counted: .*\d+ mentions with antecedents in earlier windows only"
     assert any(re.search(left_out, one.value) for one in at.caption)
 
 
-def test_a_head_that_is_chosen_stands_beside_the_best(section):
-    at = section(head="1-2")
-    names = table(at)["who"].tolist()
-    assert any(name.startswith("L1 H2") for name in names)
-    buttons = [each for each in at.button if each.label.startswith(wording.TO_BEST)]
-    if buttons:
-        buttons[0].click().run()
-        assert not [each for each in at.button if each.label.startswith(wording.TO_BEST)]
-    assert not at.exception
-
-
 def test_decoders_can_be_asked(app, small):
     at = app("grammar", checkpoint=small("gpt2", n_positions=600), **{"grammar section": "Coreference"})
-    assert not at.exception
     assert not at.error
     assert headline(at)
 
@@ -148,17 +128,15 @@ def test_a_file_is_asked_for_and_a_bad_one_refused_in_words(section):
     uploader = at.get("file_uploader")[0]
     uploader.upload("gold.json", b'{"text": "Ann left."}', "application/json").run()
     assert said(at)[0].startswith("Item 1 has no mentions. Write an object with clusters, such as")
-    assert not at.exception
 
 
 def test_parsing_of_an_upload_lets_typed_texts_pass_and_shows_its_progress(section, monkeypatch):
     at, n_ways, progress = section(**{"mentions from": wording.UPLOAD}), [], []
     monkeypatch.setattr(Inference, "give_way", lambda inference: n_ways.append(inference))
     monkeypatch.setattr(DeltaGenerator, "progress", lambda bar, share, label=None: progress.append((share, label)))
-    document = {"text": "Ann saw the old dog. She fed it. " * 100, "clusters": [[[8, 19], [29, 31]]]}
+    document = {"text": "Ann saw the old dog. She fed it. " * 60, "clusters": [[[8, 19], [29, 31]]]}
     content = "\n".join(json.dumps({**document, "name": name}) for name in ("one", "two"))
     at.get("file_uploader")[0].upload("own.jsonl", content.encode(), "application/json").run()
-    assert not at.exception
     assert len(n_ways) > 1
     assert [share for share, label in progress if PARSING in label] == [0.5, 1]
 
@@ -171,7 +149,6 @@ def test_a_reader_who_does_something_else_ends_the_parsing_of_an_upload(section,
     monkeypatch.setattr(Inference, "give_way", leave)
     document = {"text": "Ann saw the old dog. She fed it.", "clusters": [[[8, 19], [29, 31]]]}
     at.get("file_uploader")[0].upload("own.jsonl", json.dumps(document).encode(), "application/json").run()
-    assert not at.exception
     assert not at.dataframe
 
 

@@ -3,6 +3,7 @@
 import base64
 import json
 import re
+from functools import cache
 from xml.etree import ElementTree
 
 import numpy as np
@@ -47,7 +48,10 @@ CONLLU = """\
 """
 
 
-@pytest.fixture
+loaded = cache(load_checkpoint)
+
+
+@pytest.fixture(scope="module")
 def checkpoint(small):
     """A small checkpoint whose heads look at something: with usual random weights they look evenly."""
     return small("bert", initializer_range=0.9)
@@ -66,7 +70,7 @@ def found_by(files, texts=None, kind="self", **how):
     """What core finds in some texts, without the page and the cache."""
     texts = [Text((text,)) for text in TEXTS] if texts is None else texts
     settings = RelationSettings(least_cases=1, **how)
-    return find(RELATION_ANALYSIS, load_checkpoint(files), texts, settings, PassSettings(kind))
+    return find(RELATION_ANALYSIS, loaded(files), texts, settings, PassSettings(kind))
 
 
 def computed(files, texts=None, kind="self", **how):
@@ -113,10 +117,12 @@ def infos(at):
 
 def test_the_table_shows_what_core_computes(parsing, checkpoint):
     at = parsing()
-    assert not at.exception
     assert not at.error
     assert_shows(table(at), computed(find_checkpoint(checkpoint)))
+    assert "random" not in table(at).columns
     assert any(re.match(r"Relations: from \*\*spaCy\*\*.*4 texts\.", each.value) for each in at.caption)
+    assert table(at)["held_out"].isna().any()
+    assert any(wording.not_held_out("text") in each.value for each in at.markdown)
 
 
 def test_as_in_the_authors_code_is_one_setting_that_the_link_keeps(parsing, checkpoint):
@@ -139,8 +145,7 @@ def test_while_trees_are_parsed_the_bar_says_so(parsing, monkeypatch):
         return shown(self, value, text, **more)
 
     monkeypatch.setattr(DeltaGenerator, "progress", recorded)
-    at = parsing(corpus_text="\n".join(f"The cat number {number} sat." for number in range(PARSED_PER_REPORT + 1)))
-    assert not at.exception
+    parsing(corpus_text="\n".join(f"The cat number {number} sat." for number in range(PARSED_PER_REPORT + 1)))
     assert f"Parsing texts: {PARSED_PER_REPORT} of {PARSED_PER_REPORT + 1}." in " ".join(said)
     assert any(each.startswith("Scoring texts: ") for each in said)
 
@@ -151,7 +156,6 @@ def test_random_weights_stand_beside_the_checkpoint(parsing, checkpoint):
     rows = table(at)
     expected = [100 * random[name].best_accuracy for name in rows["relation"]]
     np.testing.assert_array_equal(rows["random"], expected)
-    assert "random" not in table(parsing()).columns
 
 
 def test_the_headline_counts_relations_and_heads(parsing, checkpoint):
@@ -177,12 +181,6 @@ def test_the_headline_counts_relations_and_heads(parsing, checkpoint):
     head = f"**L{best.best[1]} H{best.best[2]}** ({DIRECTION_NAMES[best.best[0]]})"
     assert headline.startswith(f"Best find: {head} on **{best.relation}**")
     assert f"), right in {best.best_accuracy:.1%} of unseen cases. Always guessing 3 words before gets " in headline
-
-
-def test_rows_without_a_held_out_share_are_explained(parsing):
-    at = parsing()
-    assert table(at)["held_out"].isna().any()
-    assert any(wording.not_held_out("text") in each.value for each in at.markdown)
 
 
 def test_the_link_keeps_the_number_of_the_sentence_and_no_text(parsing):
@@ -232,12 +230,11 @@ def test_moving_what_needs_no_pass_runs_none(parsing, monkeypatch):
     at.segmented_control(key="rule").set_value(wording.RELATIVE).run()
     at.selectbox(key="relation").set_value("det").run()
     at.toggle(key="every guess").set_value(True).run()
-    assert not at.exception
 
 
 def test_a_relation_brings_its_best_head_and_its_direction(parsing, checkpoint):
     at = parsing()
-    for one in computed(find_checkpoint(checkpoint))[:2]:
+    for one in computed(find_checkpoint(checkpoint))[:1]:
         way, layer, head = one.best
         other = next(name for name in DIRECTION_NAMES if name != way)
         at.segmented_control(key="way").set_value(DIRECTION_NAMES[other]).run()
@@ -255,7 +252,6 @@ def test_a_relation_brings_its_best_head_and_its_direction(parsing, checkpoint):
 
 def test_a_link_brings_back_relation_direction_and_head_and_what_is_not_there_falls_back(parsing):
     at = parsing(**{"relation": "no such relation", "least cases": "-3", "relation sentence": "99.9"})
-    assert not at.exception
     assert not at.error
     at = parsing(relation="det", way=DIRECTION_NAMES["head-to-dependent"], head="1-0")
     assert at.selectbox(key="relation").value == "det"
@@ -313,7 +309,6 @@ def test_relations_of_a_file_are_gold_and_its_documents_are_the_units(parsing, c
         at = parsing(corpus="upload a file", relation=ALL, **{"relation details": tab})
         at.file_uploader(key="upload").upload("gold.conllu", content.encode())
         at.run()
-        assert not at.exception
         return at, " ".join(each.value for each in [*at.markdown, *at.caption, *at.info])
 
     each_its_own = "".join(f"# newdoc id = {name}\n{CONLLU}\n" for name in "abc")
@@ -343,8 +338,7 @@ def test_relations_of_a_file_are_gold_and_its_documents_are_the_units(parsing, c
 def test_texts_that_are_too_long_are_named_and_left_out_or_cut(parsing, checkpoint):
     long_one = "The dog ran and " * 12 + "sat."
     given = "\n".join([*TEXTS, long_one])
-    at = parsing(corpus_text=given, random="true")
-    assert not at.exception, "random weights ask about long texts once more"
+    at = parsing(corpus_text=given, random="true")  # random weights ask about long texts once more
     assert any("text 5" in each.value for each in at.warning)
     assert_shows(table(at), computed(find_checkpoint(checkpoint)))
     at.segmented_control(key="long_texts").set_value("cut them").run()
@@ -358,7 +352,6 @@ def test_an_upload_of_marked_pairs_is_judged_as_core_judges_it_and_drawn_as_mark
     content = "\n".join(map(json.dumps, items)).encode()
     at = app("grammar", checkpoint=checkpoint, corpus=controls.UPLOAD, **{"least cases": FEW})
     at.file_uploader(key="upload").upload("pairs.jsonl", content, "application/json").run()
-    assert not at.exception
     expected = computed(find_checkpoint(checkpoint), read_file("pairs.jsonl", content))
     assert_shows(table(at), expected)
     shown = table(at).set_index("relation")
@@ -386,7 +379,6 @@ def test_few_cases_and_none_are_said(parsing):
 
 def test_a_decoder_looks_back_only_and_says_so(parsing, small):
     at = parsing(checkpoint=small("gpt2", initializer_range=0.9))
-    assert not at.exception
     assert wording.LOOKS_BACK in infos(at)
     assert table(at)["cases"].iloc[0] > 0
 
@@ -395,7 +387,6 @@ def test_the_decoder_of_an_encoder_decoder_is_looked_at_on_the_second_segment(pa
     folder = small("bart", init_std=0.9)
     pairs = [("The old cat sat on the mat.", "A dog ran."), ("She eats red apples.", "The bird sang.")]
     at = parsing(checkpoint=folder, corpus_text="\n".join(" ||| ".join(pair) for pair in pairs), attention="decoder")
-    assert not at.exception
     accuracies = computed(find_checkpoint(folder), [Text(pair) for pair in pairs], "decoder")
     assert accuracies[0].accuracy.shape[1:] == (3, 4)
     assert_shows(table(at), accuracies)
@@ -410,7 +401,6 @@ def test_across_there_is_no_tree_and_the_page_says_so(parsing, small):
 
 def test_argmax_and_sieve_are_counted_beside_each_other(parsing, checkpoint):
     at = parsing(**{"relation details": wording.TWO_RULES, "tau": "1"})
-    assert not at.exception
     counts = next(each.value for each in at.markdown if "by both and" in each.value)
     n_all, first, second, both, neither = map(int, re.findall(r"\d+", counts[counts.index(" Of ") :]))
     rule = found_by(find_checkpoint(checkpoint)).by_argmax
@@ -430,7 +420,6 @@ def test_without_a_relation_of_the_rule_no_head_can_follow_it(parsing):
 
 def test_heads_that_are_off_are_named(parsing):
     at = parsing(off="0-1")
-    assert not at.exception
     assert any(wording.OFF_STILL_ATTENDS in each.value for each in at.markdown)
     grid = sent(at, at.selectbox(key="relation").value)
     (line,) = [each for each in grid["details"] if each["label"] == "switched off"]
