@@ -90,8 +90,7 @@ def test_on_a_projector_nothing_moves_and_an_answer_leaves_the_whole_grid_and_te
     wait_for(page, lambda: rows_seen_with_the_grid(page), lambda rows: rows >= LEAST_ROWS[853, 480])
 
 
-def test_settings_that_a_first_visit_does_without_are_in_one_folded_line_and_the_box_grows_below_its_hint(visit):
-    page = visit("/")
+def expect_settings_that_a_first_visit_does_without_to_be_in_one_folded_line(page):
     expect(arcs(page).get_by_role("radio")).to_have_count(2)
     expect(arcs(page).get_by_role("slider")).to_have_count(0)
     expect(page.get_by_label("Highlight the tokens that a role expects")).to_be_hidden()
@@ -100,8 +99,6 @@ def test_settings_that_a_first_visit_does_without_are_in_one_folded_line_and_the
     expect(arcs(page).get_by_role("slider")).to_be_visible()
     expect_accessible(page, ".st-key-arcs")
     expect_fits(page)
-    expect_the_text_box_to_grow_to_a_third_of_the_page_at_most(page)
-    expect_the_hint_about_enter_to_cover_no_line_of_the_text(page)
 
 
 def expect_the_hint_about_enter_to_cover_no_line_of_the_text(page):
@@ -257,8 +254,9 @@ def expect_the_tooltip_to_cover_no_arcs_and_a_tap_to_open_none(page):
     expect(tip).to_have_count(0)
 
 
-def test_the_arcs_pin_a_token_show_a_sieve_become_matrices_and_corners_are_filled_by_the_corpus(visit):
+def test_the_arcs_unfold_pin_a_token_show_a_sieve_become_matrices_and_corners_are_filled_by_the_corpus(visit):
     page = visit("/")
+    expect_settings_that_a_first_visit_does_without_to_be_in_one_folded_line(page)
     token = arcs(page).get_by_role("listbox", name="From: queries").get_by_role("option", name="baker, 4 of 16")
     token.click()
     expect(token).to_have_attribute("aria-selected", "true")
@@ -280,17 +278,8 @@ def test_the_arcs_pin_a_token_show_a_sieve_become_matrices_and_corners_are_fille
     expect(cell(page, 0, 0).locator(".corner")).to_have_count(6)
     hidden = grid_of(page).evaluate("grid => grid.closest('.scroll').scrollWidth - grid.closest('.scroll').clientWidth")
     assert hidden == 0
-
-
-def test_the_tooltip_says_what_a_head_does_and_an_example_of_it_is_a_click_away(visit):
-    page = visit("/?head=2-8")
-    cell(page, 0, 2).hover()
-    expect(page.locator(".tip .sentence")).to_contain_text("In varied sample texts: mostly looks at the previous token")
-    example = page.get_by_role("list", name="Texts in which L2 H8 does so").get_by_role("button").first
-    words = example.text_content()
-    example.click()
-    expect(page.get_by_role("textbox", name="Your texts")).to_have_value(words.replace(" / ", " ||| "))
-    expect(arcs(page, "L2 H8")).to_be_visible()
+    expect_the_text_box_to_grow_to_a_third_of_the_page_at_most(page)
+    expect_the_hint_about_enter_to_cover_no_line_of_the_text(page)
 
 
 def test_enter_pins_the_most_surprising_link_in_the_arcs_and_next_another(visit):
@@ -310,8 +299,15 @@ def test_enter_pins_the_most_surprising_link_in_the_arcs_and_next_another(visit)
     expect_accessible(page, ".st-key-surprising-link")
 
 
-def test_a_pinned_word_asks_which_heads_link_it_and_a_click_shows_one(visit):
-    page = visit("/?head=0-0")
+def test_a_tooltip_leads_to_an_example_of_a_head_and_a_pinned_word_asks_which_heads_link_it(visit):
+    page = visit("/?head=2-8")
+    cell(page, 0, 2).hover()
+    expect(page.locator(".tip .sentence")).to_contain_text("In varied sample texts: mostly looks at the previous token")
+    example = page.get_by_role("list", name="Texts in which L2 H8 does so").get_by_role("button").first
+    words = example.text_content()
+    example.click()
+    expect(page.get_by_role("textbox", name="Your texts")).to_have_value(words.replace(" / ", " ||| "))
+    expect(arcs(page, "L2 H8")).to_be_visible()
     page.get_by_role("tab", name="Scores").click()
     tokens(page).nth(3).click()
     page.get_by_role("button", name=words_wording.ASK_FROM).click()
