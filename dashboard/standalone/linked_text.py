@@ -79,11 +79,11 @@ def text_data(text_attention: TextAttention, sieves: Sieves, model: str) -> dict
         most_weights=text_attention.attention.size,
     )
     return {
-        "arcs": _without_heads(maps, Overlay(roles=tuple(sieves.cells))),
+        "arcs": _without_heads(maps, Overlay(roles=tuple(sieves))),
         "inside": row_sums(attention.reshape(-1, *attention.shape[2:])) if keys.is_part else None,
         "patterns": weights.data(),
         "sieves": {
             role: {name: value for name, value in sieve_data(role, cells, maps).items() if name != "inside"}
-            for role, cells in sieves.cells.items()
+            for role, cells in sieves.items()
         },
     }

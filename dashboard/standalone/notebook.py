@@ -17,7 +17,7 @@ from attention_sieve.core.roles.question import PassedText
 from attention_sieve.core.roles.roles import shown_roles
 from attention_sieve.core.roles.sieves import telling_head
 from attention_sieve.dashboard.components import arcs, grid
-from attention_sieve.dashboard.components.grid import GridOnText, grid_of_text, sieves_in
+from attention_sieve.dashboard.components.grid import GridOnText, grid_of_text, pictures_of, sieves_in
 from attention_sieve.dashboard.figures.figure import counted
 from attention_sieve.dashboard.standalone import script, theme_variables
 from attention_sieve.dashboard.standalone.linked_text import text_data
@@ -106,7 +106,9 @@ def _shown(files: CheckpointFiles, settings: RoleSettings, off: Sequence[Head], 
     coarse, fine = shown_roles(passed.scores, passed.scored.roles)
     return {
         "name": shortened(" ||| ".join(passed.text.segments)),
-        "grid": grid.grid_data(replace(of_text, shown=coarse, off=off), GridOnText(sieves=sieves)),
+        "grid": grid.grid_data(
+            replace(of_text, shown=coarse, off=off), GridOnText(pictures=pictures_of(passed.text_attention, sieves))
+        ),
         "fine": [of_text.roles.index(role) for role in fine],
         "data": text_data(passed.text_attention, sieves, files.name),
     }

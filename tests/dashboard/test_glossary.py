@@ -7,7 +7,7 @@ import pytest
 from reading import sent
 
 from attention_sieve.core.roles.roles import COARSE_ROLES
-from attention_sieve.dashboard.components.grid import MOST_TOKENS, Sieves
+from attention_sieve.dashboard.components.grid import MOST_TOKENS, picture
 from attention_sieve.dashboard.glossary import TERMS, Piece, pieces
 
 
@@ -44,18 +44,16 @@ def test_the_page_lessons_lists_every_term_once_in_the_order_of_letters(app):
 
 
 def test_a_picture_is_the_sieve_of_a_role_that_applies_of_a_long_text_at_its_beginning():
-    sieves = Sieves(tokens=("a", "b", "c"), cells={"local": np.eye(3, 4, dtype=bool)})
-    picture = sieves.picture("local")
-    assert (picture["tokens"], picture["keys"], cells_of(picture).tolist()) == (
+    whole = picture("local", ("a", "b", "c"), np.eye(3, 4, dtype=bool))
+    assert (whole["tokens"], whole["keys"], cells_of(whole).tolist()) == (
         ["a", "b", "c"],
         4,
         np.eye(3, 4).tolist(),
     )
-    assert "your text" in picture["caption"]
-    assert "3 squares in colour" in picture["caption"]
-    assert sieves.picture("block") is None
+    assert "your text" in whole["caption"]
+    assert "3 squares in colour" in whole["caption"]
     n_tokens = MOST_TOKENS + 9
-    long = Sieves(tokens=("t",) * n_tokens, cells={"local": np.ones((n_tokens, n_tokens), dtype=bool)}).picture("local")
+    long = picture("local", ("t",) * n_tokens, np.ones((n_tokens, n_tokens), dtype=bool))
     assert (len(long["tokens"]), long["keys"]) == (MOST_TOKENS, MOST_TOKENS)
     assert f"the first {MOST_TOKENS} tokens of your text" in long["caption"]
 

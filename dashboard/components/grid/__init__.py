@@ -2,7 +2,7 @@
 attention patterns of the heads in one text."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Final
 from weakref import WeakKeyDictionary
@@ -31,32 +31,8 @@ MOST_TOKENS: Final = 32
 """Maximum number of queries and of keys in a picture."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Sieves:
-    """The sieves of a text."""
-
-    tokens: tuple[str, ...]
-    """The queries."""
-    cells: Mapping[str, Bool[np.ndarray, "query key"]]
-    """Sieve of each role that applies."""
-
-    def picture(self, role: str) -> dict[str, Any] | None:
-        """What `pictureOf` in `term.js` draws: the beginning of a sieve; None where the role does not apply."""
-        if role not in self.cells:
-            return None
-        cells = self.cells[role]
-        part = cells[:MOST_TOKENS, :MOST_TOKENS]
-        extent = "your text" if part.shape == cells.shape else f"the first {part.shape[0]} tokens of your text"
-        return {
-            "tokens": [visible(token) for token in self.tokens[: len(part)]],
-            "keys": part.shape[1],
-            "cells": base64_of(np.packbits(part)),
-            "color": LOOKS[role].color,
-            "caption": (
-                f"On {extent}: each row is a token that looks, each column a token that it can look at, in the same "
-                f"order; {counted(int(part.sum()), 'square')} in colour: where the role expects it to look."
-            ),
-        }
+Sieves = Mapping[str, Bool[np.ndarray, "query key"]]
+"""The sieve of each role that applies in a text."""
 
 
 def sieves_in(
@@ -65,9 +41,32 @@ def sieves_in(
     """The sieves of the roles that apply in the window of a text; `source` is as it was written."""
     directions = DIRECTIONS if direction == "both" else (direction,)
     noted = with_notes(text_attention.text, source, RoleSet(tuple(roles)))
-    cells = {role: sieve_cells(role, noted, text_attention.causal, directions, text_attention.window) for role in roles}
+    sieves = {
+        role: sieve_cells(role, noted, text_attention.causal, directions, text_attention.window) for role in roles
+    }
+    return {role: sieve for role, sieve in sieves.items() if sieve.any()}
+
+
+def pictures_of(text_attention: TextAttention, sieves: Sieves) -> dict[str, dict[str, Any]]:
+    """The picture of each role that applies in the window of a text."""
     tokens = text_attention.text.queries.tokens[slice(*text_attention.window.queries)]
-    return Sieves(tokens=tuple(tokens), cells={role: sieve for role, sieve in cells.items() if sieve.any()})
+    return {role: picture(role, tokens, sieve) for role, sieve in sieves.items()}
+
+
+def picture(role: str, tokens: Sequence[str], sieve: Bool[np.ndarray, "query key"]) -> dict[str, Any]:
+    """What `pictureOf` in `term.js` draws: the beginning of a sieve; the tokens are the queries."""
+    part = sieve[:MOST_TOKENS, :MOST_TOKENS]
+    extent = "your text" if part.shape == sieve.shape else f"the first {part.shape[0]} tokens of your text"
+    return {
+        "tokens": [visible(token) for token in tokens[: len(part)]],
+        "keys": part.shape[1],
+        "cells": base64_of(np.packbits(part)),
+        "color": LOOKS[role].color,
+        "caption": (
+            f"On {extent}: each row is a token that looks, each column a token that it can look at, in the same "
+            f"order; {counted(int(part.sum()), 'square')} in colour: where the role expects it to look."
+        ),
+    }
 
 
 MOST_WEIGHTS: Final = 540_000
@@ -184,8 +183,8 @@ _mount: Final = SOURCE.registered()
 class GridOnText:
     """What a grid shows of the text on screen."""
 
-    sieves: Sieves | None = None
-    """Shown in the legend; None for none."""
+    pictures: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Of the sieve of each role that applies in it, shown in the legend."""
     frame: str | None = None
     """Name of the arcs of the same text, which then preview the heads of `patterns`."""
     patterns: Patterns | None = None
@@ -207,13 +206,13 @@ def role_grid(grid: RoleGrid, selection: Selection[list[Head]], on_text: GridOnT
 
 def grid_data(grid: RoleGrid, on_text: GridOnText = WITHOUT_TEXT) -> dict[str, Any]:
     """What the script of the grid reads, but for the chosen heads."""
-    sieves, patterns, highlight = on_text.sieves, on_text.patterns, grid.highlight
+    patterns, highlight = on_text.patterns, grid.highlight
     n_layers, n_heads = grid.scores.shape[1:]
     return {
         **heads_data((n_layers, n_heads), grid.label),
         "roles": [look_data(LOOKS[role]) for role in grid.roles],
         "means": [TERMS.get(role) for role in grid.roles],
-        "pictures": [sieves and sieves.picture(role) for role in grid.roles],
+        "pictures": [on_text.pictures.get(role) for role in grid.roles],
         "shown": grid.corners,
         "scores": base64_of(grid.scores.astype("<f4")),
         "uniform": None if grid.uniform is None else base64_of(grid.uniform.astype("<f4")),

@@ -4,7 +4,7 @@ const PICTURE = { widest: 256, cell: [4, 12], leastForNames: 8, names: 78 }; // 
 const OF_WINDOW = 0.45; // maximum size of a picture, as a share of the viewport height
 let nTerms = 0;
 
-/** The term as a button, and its explanation; `picture` is packed by `sieves_in`. */
+/** The term as a button, and its explanation; `picture` is as `picture` in `grid/__init__.py` packs it. */
 function termElement(word, means, picture = null) {
   const whole = newElement("span", "explained");
   const button = Object.assign(newElement("button", "term", word), { type: "button" });

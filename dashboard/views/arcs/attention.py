@@ -130,7 +130,7 @@ def where_heads_look(
         text_attention = _before_or_after(screen)
         if text_attention.overview is not None:
             move_window(engine, screen.text, text_attention, text_attention.overview, last_heads)
-    sieves = {} if take else sieves_on(choice, text_attention, screen.text).cells
+    sieves = {} if take else sieves_on(choice, text_attention, screen.text)
     maps = maps_of(text_attention, last_heads, engine)
     if take is not None:
         maps = replace(maps, attention=np.zeros_like(maps.attention))

@@ -21,7 +21,7 @@ from attention_sieve.core.texts.tokens import unknown_parts
 from attention_sieve.dashboard import controls, state
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
-from attention_sieve.dashboard.components.grid import GridOnText, frame_of, grid_of_text, patterns_of
+from attention_sieve.dashboard.components.grid import GridOnText, frame_of, grid_of_text, patterns_of, pictures_of
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.provenance import command, role_options
@@ -339,8 +339,9 @@ def _grid(
         from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences
 
         grid = replace(grid, sentences=kept_sentences(visit, known.tests))
+    sieves = sieves_on(_with_template(visit).choice, screen.text_attention, screen.text)
     on_text = GridOnText(
-        sieves=sieves_on(_with_template(visit).choice, screen.text_attention, screen.text),
+        pictures=pictures_of(screen.text_attention, sieves),
         frame=frame_of(screen.text_attention),
         patterns=patterns_of(screen.text_attention) if grid_shows.patterns else None,
     )

@@ -21,7 +21,6 @@ from attention_sieve.core.roles.finding import RoleSettings
 from attention_sieve.core.roles.measures import ScoreSettings
 from attention_sieve.core.roles.question import pass_text
 from attention_sieve.core.texts.text import text_of
-from attention_sieve.dashboard.components.grid import Sieves
 from attention_sieve.dashboard.standalone.linked_text import text_data
 from attention_sieve.dashboard.standalone.notebook import MOST_WEIGHTS, HeadsWidget
 
@@ -78,7 +77,7 @@ def test_of_a_window_each_head_says_what_leaves_it(guessing):
     looked = shown.text_attention
     part = looked.attention[:, :, 2:6, 1:4]
     window = replace(looked, window=Window((2, 6), (1, 4)), attention=part, block=1, overview=looked.attention)
-    inside = bytes_of(text_data(window, Sieves(tokens=(), cells={}), "a model")["inside"], "<u2") / 65535
+    inside = bytes_of(text_data(window, {}, "a model")["inside"], "<u2") / 65535
     np.testing.assert_allclose(inside, part.sum(axis=-1).ravel(), atol=1e-4)
 
 
