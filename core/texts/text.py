@@ -33,7 +33,6 @@ MAX_CHARACTERS = 500_000
 many."""
 COUNTED_TEXTS = 10 * MAX_TEXTS
 """Texts beyond the limit are counted up to this number; counting millions of short lines would take a minute."""
-
 PAIR_MARK = " ||| "
 BYTE_ORDER_MARK = "\ufeff"
 
