@@ -1,8 +1,5 @@
 import csv
 import io
-import os
-import subprocess
-import sys
 from contextlib import redirect_stderr
 from pathlib import Path
 
@@ -22,7 +19,6 @@ from attention_sieve.core.roles.roles import COARSE_ROLES, FURTHER_ROLES, ROLES
 from attention_sieve.core.roles.uncertainty.anytime import holds_by_evidence, role_evidence
 from attention_sieve.core.texts.text import Text, read_typed
 
-ROOT = Path(__file__).parents[2]
 TYPED = "The black cat quickly chased two birds.\n\nWho sat there? ||| A red dog sat there.\nShe eats apples.\n"
 ROLE_COLUMNS = [
     "role", "layer", "head", "texts", "mean", "std", "low", "high", "t", "p", "p_uniform", "p_role", "p_adjusted",
@@ -464,21 +460,6 @@ def test_progress_is_shown_on_a_terminal_only(texts_file, tmp_path, capsys):
     with redirect_stderr(Terminal()) as terminal:
         scored(texts_file, tmp_path)
     assert "3/3" in terminal.getvalue()
-
-
-def run(*arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "attention_sieve", *map(str, arguments)],
-        cwd=ROOT, env=os.environ | {"HF_HUB_OFFLINE": "1"}, capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
-
-
-def test_a_bad_input_ends_the_program_with_two_and_one_line(tmp_path):
-    done = run("score", "--checkpoint", "bundled", "--texts", tmp_path / "absent.txt", "--output", tmp_path / "s")
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert done.stderr.count("\n") == 1
-    assert "absent.txt cannot be read" in done.stderr
 
 
 @pytest.mark.parametrize(
