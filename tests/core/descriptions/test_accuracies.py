@@ -110,7 +110,7 @@ def test_only_the_head_that_follows_mentions_is_said_to_after_what_it_does_mostl
 
 def test_heads_that_choose_at_random_are_not_said_to_follow_mentions():
     rng = np.random.default_rng(0)
-    n_told, n_runs = 0, 40
+    n_told, n_runs = 0, 20
     for _ in range(n_runs):
         choices = [chosen(place, {head: 2 * rng.integers(2) for head in np.ndindex(SHAPE)}) for place in range(N_TEXTS)]
         random = ReadMentions(name="", texts=made().texts, choices=choices)
