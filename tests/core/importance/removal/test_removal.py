@@ -130,20 +130,18 @@ def test_more_heads_can_be_removed_from_a_checkpoint_without_some(folders, tmp_p
     np.testing.assert_allclose(scores(twice, "self"), scores(at_once, "self"), atol=1e-9, rtol=0)
 
 
-def test_a_zeroed_export_has_the_same_shape_and_loads_anywhere(folders, loaded, tmp_path):
-    for family in ("bert", "gpt2"):
-        original = loaded(family, "float64")
-        gone = empty_layer(3)
-        done = remove(original.files, gone, tmp_path / family, export="zeroed")
-        assert done.n_weights[0] == done.n_weights[1]
-        assert not (tmp_path / family / REMOVED_HEADS).exists()
-        inputs = {"input_ids": torch.from_numpy(pass_texts(original, TEXTS)[0].source.ids)[None]}
-        elsewhere = AutoModel.from_pretrained(tmp_path / family, dtype=torch.float64).eval()
-        ours = opened(tmp_path / family).model
-        with torch.no_grad():
-            plain, found = (model(**inputs)[0] for model in (elsewhere, ours))
-        torch.testing.assert_close(found, plain, atol=1e-10, rtol=0)
-        assert ((plain - original.model(**inputs)[0]).abs() > 0.01).any()
+def test_a_zeroed_export_has_the_same_shape_and_loads_anywhere(loaded, tmp_path):
+    original = loaded("gpt2", "float64")
+    done = remove(original.files, empty_layer(3), tmp_path / "made", export="zeroed")
+    assert done.n_weights[0] == done.n_weights[1]
+    assert not (tmp_path / "made" / REMOVED_HEADS).exists()
+    inputs = {"input_ids": torch.from_numpy(pass_texts(original, TEXTS)[0].source.ids)[None]}
+    elsewhere = AutoModel.from_pretrained(tmp_path / "made", dtype=torch.float64).eval()
+    ours = opened(tmp_path / "made").model
+    with torch.no_grad():
+        plain, found = (model(**inputs)[0] for model in (elsewhere, ours))
+    torch.testing.assert_close(found, plain, atol=1e-10, rtol=0)
+    assert ((plain - original.model(**inputs)[0]).abs() > 0.01).any()
 
 
 def test_other_weights_of_the_checkpoint_are_kept_as_they_are(folders, pruned):
