@@ -71,8 +71,10 @@ def without_validation(task):
 def threads(number):
     before = torch.get_num_threads()
     torch.set_num_threads(number)
-    yield
-    torch.set_num_threads(before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 @pytest.mark.parametrize(("bound", "n_threads"), [("ENTRIES", 1), ("ENTRIES_OF_THREAD", 2)])
