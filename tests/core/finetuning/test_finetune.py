@@ -186,7 +186,7 @@ def test_pairs_are_learned_as_two_segments(folders, tmp_path):
     assert seen
 
 
-@pytest.mark.parametrize("family", ["roberta", "gpt2", "bart", "xlnet", "modernbert"])
+@pytest.mark.parametrize("family", ["gpt2", "bart", "xlnet", "modernbert"])
 def test_every_family_with_a_head_for_labels_can_be_fine_tuned_and_answers_alike_in_any_batch(
     folders, tmp_path, data, family
 ):
