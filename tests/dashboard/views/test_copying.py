@@ -11,7 +11,7 @@ def opened(app, checkpoint):
     return app("roles", checkpoint=checkpoint, corpus_text=TEXTS, details=wording.TITLE)
 
 
-def test_a_decoder_is_tested_for_looking_and_writing_at_once_and_for_mattering_on_request(app, small):
+def test_a_decoder_is_tested_for_looking_and_writing_and_on_request_for_mattering_and_by_published_scores(app, small):
     at = opened(app, small("llama", "CausalLM"))
     assert not at.error
     assert sent(at, wording.OVERLAPS)["roles"] == ["looks", "writes"]
@@ -19,10 +19,6 @@ def test_a_decoder_is_tested_for_looking_and_writing_at_once_and_for_mattering_o
     at.toggle(key="matters").set_value(True).run()
     assert sent(at, wording.OVERLAPS)["roles"] == ["looks", "writes", "matters"]
     assert any("all three:" in each.value and "nats a token" in each.value for each in at.markdown)
-
-
-def test_each_published_score_says_how_it_differs(app, small):
-    at = opened(app, small("llama", "CausalLM"))
     for name, says in (("“abs” (TransformerLens)", "One less the distance"), ("stripe (ARENA)", "commonest distance")):
         at.selectbox(key="detector").set_value(name).run()
         assert any(says in each.value for each in at.caption)

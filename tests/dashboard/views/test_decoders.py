@@ -20,16 +20,13 @@ def scale(at):
     return box.value or box.placeholder
 
 
-def test_shares_are_usual_for_a_decoder_and_a_click_brings_scores_back(app, decoder):
+def test_shares_are_usual_for_a_decoder_and_a_click_or_a_link_brings_scores_back(app, decoder):
     at = app("roles", checkpoint=decoder, corpus_text=TEXTS)
     assert scale(at) == "share above chance"
     assert any(wording.BY_DECODER in each.value for each in at.caption)
     button(at, wording.BACK_TO_SCORES).click().run()
     assert scale(at) == "times uniform attention"
     assert not any(wording.BY_DECODER in each.value for each in at.caption)
-
-
-def test_a_link_that_names_a_scale_keeps_it(app, decoder):
     at = app("roles", checkpoint=decoder, corpus_text=TEXTS, scale="times uniform attention")
     assert scale(at) == "times uniform attention"
 

@@ -222,7 +222,7 @@ def test_a_run_ends_with_this_program_before_it_has_written_anything(asked):
 # The page
 
 
-def test_the_page_waits_for_a_table_which_is_previewed_in_numbers_and_can_be_started(app):
+def test_the_page_waits_for_a_table_previews_it_and_proposes_what_its_number_of_texts_asks_for(app):
     at = app("fine-tune")
     assert [each.value for each in at.title] == ["Fine-tune"]
     assert wording.WAIT in told(at)
@@ -235,11 +235,7 @@ def test_the_page_waits_for_a_table_which_is_previewed_in_numbers_and_can_be_sta
     assert first.iloc[1].tolist() == ["cats", "the cat sat on mat 1"]
     assert at.text_input[0].value == "animals"
     assert not button(at, "Start from bundled").disabled
-
-
-def test_what_is_proposed_depends_on_the_number_of_texts_until_the_reader_or_the_link_says_otherwise(app):
     few = default_settings(N_TEXTS)
-    at = upload(app("fine-tune"))
     assert at.number_input(key="epochs").value == few.epochs > TrainingSettings().epochs
     assert at.number_input(key="batch_size").value == few.batch_size
     assert at.number_input(key="held_out").value == few.held_out

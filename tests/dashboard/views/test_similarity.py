@@ -11,7 +11,7 @@ from attention_sieve.dashboard.views.similarity.numbers import HOW_FAR_KEY, N_TE
 from attention_sieve.dashboard.views.word_links.choice import TABS
 
 
-def test_the_page_compares_all_heads_and_says_what_it_found(app):
+def test_the_page_compares_all_heads_and_says_what_it_found_and_in_which_units(app):
     at = app("similarity")
     assert not at.error
     said = next(each.value for each in at.markdown if "look at the same words most" in each.value)
@@ -20,6 +20,8 @@ def test_the_page_compares_all_heads_and_says_what_it_found(app):
     shown = sent(at, "Distance of the heads")
     layer, head = shown["chosen"][0]
     assert shown["texts"][layer][head] == "0", "a head lies at no distance from itself"
+    at.segmented_control(key=HOW_FAR_KEY).set_value(wording.AUTHORS).run()
+    assert "(summed nats)" in sent(at, "Distance of the heads")["title"]
 
 
 def test_another_head_and_another_colour_cost_no_comparison(app):
@@ -38,12 +40,6 @@ def test_another_head_and_another_colour_cost_no_comparison(app):
     passed = controls.inference().n_passed
     app("similarity", corpus_text="Texts that nobody has compared.")
     assert controls.inference().n_passed > passed
-
-
-def test_the_authors_sum_is_smoothed_and_in_other_units(app):
-    at = app("similarity")
-    at.segmented_control(key=HOW_FAR_KEY).set_value(wording.AUTHORS).run()
-    assert "(summed nats)" in sent(at, "Distance of the heads")["title"]
 
 
 def test_layers_are_drawn(app):

@@ -70,7 +70,7 @@ def test_the_formulas_of_the_code_are_a_setting(opened):
     assert words.DENOMINATORS not in captions
 
 
-def test_the_headline_counts_what_the_statistics_say(opened, bundled):
+def test_the_headline_counts_what_the_statistics_say_and_the_papers_numbers_stand_folded(opened, bundled):
     at = opened(corpus_text=TEXTS)
     numbers = find(SURFACE_ANALYSIS, bundled, read_typed(TEXTS))
     mostly = int((numbers.heads.of("cls") > 0.5).sum())
@@ -80,6 +80,10 @@ def test_the_headline_counts_what_the_statistics_say(opened, bundled):
     assert f"; {positional} are positional (" in headline
     assert mostly
     assert positional
+    folded = {each.label: [shown.value for shown in each.markdown] for each in at.main.expander}
+    assert list(folded) == [*DRAWER, words.SETTINGS, wording.HOW, words.PAPER_TITLE]
+    assert "3.89 nats" in folded[words.PAPER_TITLE][0]
+    assert sum("3.89" in each.value for each in at.markdown) == 1
 
 
 def test_the_summary_is_a_sentence_for_every_count():
@@ -240,14 +244,6 @@ def test_texts_that_are_too_long_are_named(opened, tmp_path):
 def test_one_text_has_no_interval(opened):
     at = opened(words.HEADS, corpus_text="the cat sat on the mat.")
     assert sent(at, words.STATISTICS["sep"])["details"][1]["texts"][0][0] == words.NO_INTERVAL
-
-
-def test_the_papers_numbers_stand_only_in_the_folded_panel(opened):
-    at = opened()
-    folded = {each.label: [shown.value for shown in each.markdown] for each in at.main.expander}
-    assert list(folded) == [*DRAWER, words.SETTINGS, wording.HOW, words.PAPER_TITLE]
-    assert "3.89 nats" in folded[words.PAPER_TITLE][0]
-    assert sum("3.89" in each.value for each in at.markdown) == 1
 
 
 def test_a_link_with_nonsense_opens_with_what_the_page_offers(opened):

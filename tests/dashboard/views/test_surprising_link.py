@@ -47,17 +47,14 @@ def test_enter_chooses_and_pins_the_most_surprising_link_and_next_goes_through_t
     assert at.query_params["pin"] == "from-4"
 
 
-def test_heads_that_a_link_names_stay_and_the_answer_can_be_shown(app):
+def test_a_link_is_answered_at_once_but_heads_that_it_names_stay_until_the_answer_is_asked_for(app):
+    assert arcs(app("inspect", text=BROTHER)) == (["L2 H4"], "his")
     at = app("inspect", text=BROTHER, head="1-2", pin="to-3")
     at.run()
     assert arcs(at) == (["L1 H2"], "broke")
     assert at.query_params["pin"] == "to-3"
     button(at, "show link").click().run()
     assert arcs(at) == (["L2 H4"], "his")
-
-
-def test_a_link_without_a_head_is_answered_at_once(app):
-    assert arcs(app("inspect", text=BROTHER)) == (["L2 H4"], "his")
 
 
 def test_heads_chosen_before_can_be_restored(app):

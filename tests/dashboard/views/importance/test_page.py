@@ -21,7 +21,6 @@ from attention_sieve.core.importance.settings import AblationSettings
 from attention_sieve.core.texts.text import read_typed
 from attention_sieve.dashboard import controls, wording
 from attention_sieve.dashboard.components.kept_text import mark_of
-from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views.finetune import labelled
 from attention_sieve.dashboard.views.finetune import wording as labelled_wording
 from attention_sieve.dashboard.views.finetune.labelled import TABLE as TABLE_KEY
@@ -185,7 +184,7 @@ def test_a_reload_brings_the_table_back_with_its_columns_and_removing_it_empties
     assert labelled_wording.IN_TAB in told(at)
     there = after_reload(app, folder, at)
     assert not said(there)
-    assert labelled_wording.from_tab(plain("animals.csv")) in told(there)
+    assert labelled_wording.from_tab("animals.csv") in told(there)
     np.testing.assert_array_equal(shown_map(there, "accuracy"), shown_map(at, "accuracy"))
     assert kept_in_tab(there) == kept_in_tab(at)
     assert any("your uploaded file" in view.proto.json for view in there.get("bidi_component"))
