@@ -49,21 +49,31 @@ def browser_type_launch_args():
 
 
 @pytest.fixture(scope="session")
-def prepared(tmp_path_factory, worker_id):
-    """What set-up leaves behind: the samples and the example, scored; made once for all processes that run tests.
+def made_once(tmp_path_factory, worker_id):
+    """made_once(name, make): a folder that is filled by the first of all processes that run tests."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base if worker_id == "master" else base.parent
+
+    def made(name, make):
+        folder = shared / name
+        with FileLock(folder.with_suffix(".lock")):
+            if not folder.is_dir():
+                unfinished = tmp_path_factory.mktemp("unfinished")
+                make(unfinished)
+                unfinished.rename(folder)
+        return folder
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def prepared(made_once):
+    """What set-up leaves behind: the samples and the example, scored.
 
     `make test` has made it beside the tests without a browser.
     """
-    if made := os.environ.get("ATTENTION_SIEVE_TEST_SAMPLES"):
-        return Path(made)
-    base = tmp_path_factory.getbasetemp()
-    folder = (base if worker_id == "master" else base.parent) / "prepared"
-    with FileLock(folder.with_suffix(".lock")):
-        if not folder.is_dir():
-            unfinished = tmp_path_factory.mktemp("unfinished")
-            prepare(unfinished)
-            unfinished.rename(folder)
-    return folder
+    made = os.environ.get("ATTENTION_SIEVE_TEST_SAMPLES")
+    return Path(made) if made else made_once("prepared", prepare)
 
 
 @pytest.fixture(scope="session")
@@ -73,9 +83,9 @@ def store_folder(prepared, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def learnt(tmp_path_factory):
-    """Folder of a model of the laboratory that has learnt to copy; tests with it are one group, to train it once."""
-    return learn_to_copy(tmp_path_factory.mktemp("laboratory") / "learnt")
+def learnt(made_once):
+    """Folder of a model of the laboratory that has learnt to copy."""
+    return made_once("laboratory", lambda folder: learn_to_copy(folder / "learnt")) / "learnt"
 
 
 @pytest.fixture
@@ -118,17 +128,6 @@ def _served(folder, script=DASHBOARD, **environment):
     said = running.log.read_text()
     assert not any(complaint in said for complaint in COMPLAINTS), said
     assert outside.read_text() == "", "The server reached for other machines."
-
-
-@pytest.fixture(scope="session")
-def public_server(served, prepared, small_checkpoint, tmp_path_factory):
-    """Address of a server for others that offers the bundled checkpoint and a folder; tests with it are one group."""
-    folder = tmp_path_factory.mktemp("public")
-    store = shutil.copytree(prepared, folder / "store")
-    shutil.copytree(small_checkpoint, folder / "models" / "small")
-    offered = {"ATTENTION_SIEVE_PUBLIC": "1", "ATTENTION_SIEVE_CHECKPOINTS": f"bundled:{folder / 'models'}"}
-    with served(store, **offered) as running:
-        yield running.address
 
 
 @pytest.fixture(scope="session")

@@ -14,8 +14,6 @@ from benchmarks.shared import lesson
 from benchmarks.shared.sentences import LONGEST, SHORTEST, sentences
 from benchmarks.shared.visitors import is_progress, visitor
 
-pytestmark = pytest.mark.xdist_group("class")
-
 N_STUDENTS, N_SENTENCES = 8, 4
 N_CORPUS = 600
 

@@ -11,8 +11,6 @@ from playwright.sync_api import expect
 
 from benchmarks.shared.server import free_port, started
 
-pytestmark = pytest.mark.xdist_group("installed")
-
 
 @pytest.fixture(scope="module")
 def hub(small_checkpoint):

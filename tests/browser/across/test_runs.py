@@ -5,8 +5,6 @@ from pathlib import Path
 import pytest
 from steps import wait_for
 
-pytestmark = pytest.mark.xdist_group("runs")
-
 SCRIPT = """
 import sys
 import time

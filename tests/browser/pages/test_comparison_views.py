@@ -14,8 +14,6 @@ from steps import expect_drawn, settle, unfolded, wait_for, wait_until_equal
 
 from attention_sieve.dashboard.figures.text.arcs import AttentionMaps, Side, Signs, arcs_svg, top_share
 
-pytestmark = pytest.mark.xdist_group("views of heads")
-
 CUT_NUMBERS = """
     () => [...document.querySelectorAll("*")].filter((each) => each.shadowRoot)
         .flatMap((host) => [...host.shadowRoot.querySelectorAll(".number")])

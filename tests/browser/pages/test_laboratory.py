@@ -2,12 +2,9 @@
 
 import re
 
-import pytest
 from looks import darken, expect_accessible, expect_contrast, expect_fits, resize
 from playwright.sync_api import expect
 from steps import grid_of, settle
-
-pytestmark = pytest.mark.xdist_group("learnt")
 
 LETTER = re.compile("induction")
 

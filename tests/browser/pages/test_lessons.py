@@ -180,7 +180,7 @@ def tuned_checkpoint(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("lesson", [*range(1, BIRTH), pytest.param(BIRTH, marks=pytest.mark.xdist_group("learnt"))])
+@pytest.mark.parametrize("lesson", range(1, BIRTH + 1))
 def test_a_lesson_in_present_by_the_keys_of_a_remote_control(visit, request, lesson, tuned_checkpoint):
     """Each prediction wrong, with a sentence of one's own where a lesson takes one."""
     pair = f"&with={tuned_checkpoint}" if lesson == 6 else ""

@@ -13,8 +13,6 @@ from attention_sieve.dashboard.controls import RESULTS
 from attention_sieve.dashboard.views.results import wording as words
 from benchmarks.shared.sentences import sentences
 
-pytestmark = pytest.mark.xdist_group("results")
-
 N_TEXTS = 24
 FOLDER = "sentences-scored"
 
