@@ -311,11 +311,11 @@ def error(page):
     return page.get_by_test_id("stAlertContentError")
 
 
-def download(page, name, suffix="PDF"):
-    """The bytes of a figure or table in a format."""
+def download(page, name):
+    """The SVG of a figure."""
     settle(page)
     page.get_by_role("button", name=f"Download {name}", exact=True).click()
-    page.get_by_role("radio", name=suffix, exact=True).click()
+    page.get_by_role("radio", name="SVG", exact=True).click()
     settle(page)
     with page.expect_download() as waiting:
         page.get_by_role("button", name=f"Save {name}", exact=True).click()

@@ -77,7 +77,7 @@ def test_bands_and_bars_list_their_heads_by_keys_and_by_clicks_which_lead_to_ins
     expect(page.get_by_test_id("stMain").get_by_role("link", name=f"Inspect {head}")).to_be_visible()
     plots(page).locator(".sankey-node .node-rect").first.click()
     expect_heads(page, ".+ under [ab]")
-    svg = ElementTree.fromstring(download(page, "role flow", "SVG"))
+    svg = ElementTree.fromstring(download(page, "role flow"))
     texts = " ".join(svg.itertext())
     for text in ("From the roles under a", "(a) bundled", "no role", "compared minus reference"):
         assert text in texts
@@ -101,5 +101,5 @@ def test_every_single_score_is_drawn_once_the_reader_asks(visit, server):
     expect(plots(page).locator("canvas").first).to_be_visible()
     wait_until_equal(page, lambda: plots(page).evaluate(DOTS), number)
     assert len(scripts) == 1
-    svg = download(page, "scores of L2 H2", "SVG").decode()
+    svg = download(page, "scores of L2 H2").decode()
     assert svg.count("<path") > number, "the file leaves nothing out either"
