@@ -30,7 +30,7 @@ def pytest_sessionstart(session):
     """What a module imports that jaxtyping's hook checks is compiled once more: let others have imported it before."""
     only_distributes = session.config.pluginmanager.hasplugin("dsession")
     if not only_distributes and not all("browser" in argument for argument in session.config.args):
-        for library in ("torch", "transformers", "scipy.stats", "statsmodels.api", "sklearn.linear_model", "altair"):
+        for library in ("torch", "transformers", "scipy.stats", "sklearn.linear_model", "altair"):
             import_module(library)
 
 

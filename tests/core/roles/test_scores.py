@@ -148,7 +148,7 @@ def test_a_text_scores_the_same_alone_padded_and_in_any_order(family, loaded, ex
     assert close(permuted, together[order])
 
 
-@pytest.mark.parametrize("entries", [1, 50, 333])
+@pytest.mark.parametrize("entries", [1, 333])
 @pytest.mark.parametrize("family", ["bert", "gpt2", "llama"])
 def test_small_tiles_give_the_same_scores(family, entries, loaded, expected, small_tiles):
     checkpoint = loaded(family, "float64")

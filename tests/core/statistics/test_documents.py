@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import t as student
-from statsmodels.api import OLS
+from statsmodels.regression.linear_model import OLS
 
 from attention_sieve.core.statistics.cases import HeadCases, judge
 from attention_sieve.core.statistics.means import (

@@ -5,7 +5,7 @@ import pytest
 from planted import save_planted
 from scipy.stats import t as student
 from scipy.stats import ttest_rel
-from statsmodels.api import OLS
+from statsmodels.regression.linear_model import OLS
 
 from attention_sieve.core.answering import find
 from attention_sieve.core.attention.settings import PassSettings
