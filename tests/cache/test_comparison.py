@@ -35,7 +35,6 @@ def engines(tmp_path_factory):
 
 
 def side(compared, index):
-    """The measures of each text under one of the two checkpoints."""
     return [text.sides[index] for text in compared.results]
 
 
@@ -108,6 +107,7 @@ def test_a_checkpoint_that_cannot_be_loaded_fails_its_comparison_alone(inference
     assert len(inference.ask(engines, COMPARISON, TEXTS).positions) == 4
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_memory_that_runs_out_in_a_comparison_halves_its_batches_and_is_said_of_both(inference, engines):
     def small_memory(checkpoints, texts, *rest):
         if len(texts) > 1:

@@ -1,7 +1,6 @@
 """One worker and many sessions, with real threads. Nothing here waits for time to pass: a gate holds the worker before
 each batch, and a session's first report says that it waits."""
 
-import math
 import sys
 import threading
 import weakref
@@ -83,13 +82,6 @@ def gate(monkeypatch, threads):
     made = Gate(monkeypatch)
     yield made
     made.open()
-
-
-@pytest.fixture
-def unhurried(monkeypatch):
-    """Batches of any duration, however slow the machine is."""
-    monkeypatch.setattr(worker_module, "STEP_SECONDS", math.inf)
-    monkeypatch.setattr(worker_module, "ALONE_SECONDS", math.inf)
 
 
 @pytest.fixture
