@@ -18,7 +18,7 @@ from attention_sieve import calls
 from attention_sieve.__main__ import main
 from attention_sieve.calls.given import SHARED
 from attention_sieve.core.analysis import ANALYSES
-from attention_sieve.core.errors import AnalysisError, CheckpointError, TextError
+from attention_sieve.core.errors import AnalysisError, TextError
 from attention_sieve.core.texts.text import read_file, read_typed
 
 TEXTS = ["The black cat quickly chased two birds on the mat.", "She ran.", "A dog sat where it ran."]
@@ -265,9 +265,6 @@ def test_a_finding_shows_its_table_and_its_names_are_never_html(checkpoint):
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in hostile
 
 
-LINK = {"relation": "link", "from": [0, 1], "to": [2, 3]}
-
-
 @pytest.mark.parametrize(
     ("error", "said", "texts", "settings"),
     [
@@ -275,12 +272,10 @@ LINK = {"relation": "link", "from": [0, 1], "to": [2, 3]}
         (TextError, "Text 2 is 7. Give a string, or a pair of strings", ["She ran.", 7], {}),
         (TextError, "Text 1 is .* Give a string, or a pair", [("a", "b", "c")], {}),
         (TextError, "Text 1: the text is empty", ["  "], {}),
-        (TextError, "Text 2: two pairs begin in", ["a b", {"text": "a b c", "pairs": [LINK, LINK]}], {}),
         (TextError, "Text 1 is no object of JSON", {"text": "a b", "pairs": {1, 2}}, {}),
         (AnalysisError, "scale is 'loud'. Input should be 'score' or 'share'", TEXTS, {"scale": "loud"}),
         (AnalysisError, "tau is 'much'. Input should be a valid number", TEXTS, {"tau": "much"}),
         (AnalysisError, "alpha", TEXTS, {"alpha": 2}),
-        (AnalysisError, "has no cross attention", TEXTS, {"attention": "cross"}),
         (AnalysisError, "has no head L9 H9", TEXTS, {"off": [(9, 9)]}),
         (AnalysisError, r"off is \[3\]. Input should be a valid tuple", TEXTS, {"off": [3]}),
         (AnalysisError, "The model is in memory, and is observed where it is", TEXTS, {"dtype": "float16"}),
@@ -313,10 +308,6 @@ def test_labels_are_those_of_the_commands_table(tmp_path, monkeypatch):
     for given, said in (
         (None, "a label for each of 4 texts, and there are none"),
         (["no"], "a label for each of 4 texts, and there are 1"),
-        (
-            ["no", "maybe", "no", "maybe"],
-            'has the label "maybe", but BertForSequenceClassification in memory knows 2 classes',
-        ),
     ):
         with pytest.raises(AnalysisError, match=said):
             sieve.ablation(model, texts, tokenizer=tokenizer, metric="labels", labels=given)
@@ -329,13 +320,3 @@ def test_mentions_and_metrics_that_do_not_fit_get_a_sentence(checkpoint):
         sieve.coreference(checkpoint, ["She ran."])
     with pytest.raises(AnalysisError, match="was saved without a classifier"):
         sieve.ablation(checkpoint, TEXTS, metric="labels")
-    with pytest.raises(AnalysisError, match="A pattern needs two words or a relation"):
-        sieve.word_links(checkpoint, TEXTS)
-
-
-def test_a_name_that_leads_nowhere_and_a_model_without_its_tokenizer_get_a_sentence(in_memory, tmp_path):
-    with pytest.raises(CheckpointError, match="There is no folder"):
-        sieve.scores(Path(tmp_path / "nothing"), TEXTS)
-    with pytest.raises(CheckpointError, match="tokenizer of BertForMaskedLM in memory is missing"):
-        sieve.scores(in_memory[0], TEXTS)
-    assert torch.is_grad_enabled()

@@ -34,10 +34,6 @@ def page_modules():
     ]
 
 
-def pages(*left_out):
-    return [module for module in page_modules() if module.endswith(".page") and module not in left_out]
-
-
 FIRST_VIEWS = """
 import numpy as np
 
@@ -70,7 +66,7 @@ STAGES = {
     "server": ("attention_sieve.dashboard.server",),
     "first grid": FIRST,
     "first drawing": DRAW,
-    "pages": pages(SIMILAR),
+    "pages": [module for module in page_modules() if module.endswith(".page") and module != SIMILAR],
     "all": page_modules(),
 }
 """What one process imports or runs after the other, the least first."""

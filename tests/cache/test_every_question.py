@@ -141,7 +141,6 @@ def expected(checkpoint, case):
 
 
 def check(result, expected, **tolerance):
-    """Alike in every field."""
     if not is_dataclass(expected):
         np.testing.assert_allclose(result, expected, **tolerance)
         return

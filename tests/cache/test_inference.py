@@ -22,7 +22,6 @@ from attention_sieve.core.errors import (
     AnalysisError,
     CheckpointError,
     NoTokens,
-    PairNeeded,
     TextTooLong,
 )
 from attention_sieve.core.passes.outputs import output_change
@@ -159,16 +158,6 @@ def test_each_attention_of_an_encoder_decoder_and_each_head_switched_off_is_an_a
     assert (kept.text.target.tokens, again.n_passed) == (cross.text.target.tokens, 0)
 
 
-def test_a_text_without_a_target_is_named_where_a_decoder_needs_one(inference, tmp_path):
-    engine = Engine(find_checkpoint(str(save("bart", tmp_path / "bart"))), "cpu")
-    texts = [Text(("the cat", "a dog")), Text(("the cat",))]
-    with pytest.raises(PairNeeded, match=r"^Text 2 has no target"):
-        inference.ask(engine, SCORES, texts, PassSettings("cross"))
-    with pytest.raises(PairNeeded, match=r"^The text has no target"):
-        inference.look(engine, texts[1], PassSettings("decoder"))
-    assert inference.ask(engine, SCORES, texts, PassSettings("encoder")).positions == (0, 1)
-
-
 def test_what_switching_heads_off_changes_is_computed_once(inference, engine):
     settings = PassSettings(off=((0, 1), (2, 3)))
     change = inference.on_screen(engine, changed, TEXTS[0], settings)
@@ -208,7 +197,6 @@ def test_a_bad_text_is_named_by_its_place_among_those_given(inference, engine):
 
 
 def load_behind(inference, engine):
-    """Until it is loaded, or has failed."""
     inference.load_behind(engine)
     for thread in threading.enumerate():
         if thread.name == "load checkpoint":

@@ -18,7 +18,6 @@ from attention_sieve.core.errors import CheckpointError, is_out_of_memory
 
 @pytest.fixture(scope="module")
 def engines(tmp_path_factory):
-    """Three checkpoints of the same size."""
     folders = [save("bert", tmp_path_factory.mktemp("small") / f"bert {seed}", seed=seed) for seed in range(3)]
     return [Engine(find_checkpoint(str(folder)), "cpu") for folder in folders]
 
