@@ -17,16 +17,19 @@ def sent(at, label):
 
 def scores_in(grid):
     """Scores by role and head that a grid was sent."""
-    return np.frombuffer(base64.b64decode(grid["scores"]), "<f4").reshape(len(grid["roles"]), -1)
+    return numbers(grid["scores"], "<f4").reshape(len(grid["roles"]), -1)
+
+
+def numbers(text, kind="u1"):
+    """An array that was sent as one text."""
+    return np.frombuffer(base64.b64decode(text), kind)
 
 
 def arcs(at):
-    """What the arcs were sent."""
     return next(view for view in _views(at) if "queries" in view)
 
 
 def charts(at):
-    """What the charts on the page draw."""
     found = at.get("vega_lite_chart")
     return [pa.ipc.open_stream(each.proto.data.data).read_pandas() for each in found]
 
@@ -67,7 +70,6 @@ def _plain(text):
 
 
 def written(at, words):
-    """Paragraphs with these words."""
     return [each.value for each in at.markdown if words in each.value]
 
 

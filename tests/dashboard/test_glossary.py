@@ -1,10 +1,8 @@
 """Terms that explain themselves where they stand."""
 
-import base64
-
 import numpy as np
 import pytest
-from reading import sent
+from reading import numbers, sent
 
 from attention_sieve.core.roles.roles import COARSE_ROLES
 from attention_sieve.dashboard.components.grid import MOST_TOKENS, picture
@@ -77,5 +75,5 @@ def test_the_legend_of_inspect_shows_the_sieves_of_the_text_on_screen(app):
 def cells_of(picture):
     """The sieve that a picture draws."""
     n_cells = len(picture["tokens"]) * picture["keys"]
-    packed = np.frombuffer(base64.b64decode(picture["cells"]), np.uint8)
+    packed = numbers(picture["cells"])
     return np.unpackbits(packed, count=n_cells).reshape(-1, picture["keys"]).astype(bool)

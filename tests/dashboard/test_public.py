@@ -17,7 +17,6 @@ from attention_sieve.dashboard.views.finetune.folders import keep_file
 
 @pytest.fixture
 def offers(monkeypatch):
-    """offers(names) -> a public server that offers these."""
 
     def open_to_others(*names):
         monkeypatch.setenv(public.PUBLIC, "1")

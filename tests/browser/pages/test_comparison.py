@@ -11,6 +11,7 @@ from steps import SUMMARY, chosen, saved_page, settle, slider, wait_for
 from attention_sieve.__main__ import main
 from attention_sieve.dashboard.views.comparison import wording
 
+
 @pytest.fixture(scope="module", autouse=True)
 def films(store_folder, tmp_path_factory):
     """On the dashboard, a checkpoint that was fine-tuned from the bundled one, with its steps."""

@@ -1,10 +1,8 @@
 """What the pages do with what a reader chose, without a browser."""
 
-import base64
-
 import numpy as np
 import pytest
-from reading import arcs, said, sent, written
+from reading import arcs, numbers, said, sent, written
 from streamlit.util import calc_hash
 
 from attention_sieve.core.errors import CheckpointError
@@ -219,7 +217,7 @@ def test_what_is_below_the_first_screen_waits_until_the_browser_has_drawn_it_but
 def test_how_often_labels_stay_is_shown_wherever_the_roles_of_the_corpus_are(app):
     at = uploaded(app, details="Table")
     (table,) = [frame.value for frame in at.dataframe if "stability" in frame.value]
-    stays = np.frombuffer(base64.b64decode(sent(at, "Roles of")["stays"]), np.uint8) / RESAMPLES
+    stays = numbers(sent(at, "Roles of")["stays"]) / RESAMPLES
     shown = table["stability"].to_numpy()
     np.testing.assert_allclose(stays, shown)
     assert 0 < shown.min() < 1

@@ -1,11 +1,10 @@
 """The share above chance as a second scale: every number on the pages is the library's, and each scale has its tau."""
 
-import base64
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from reading import choose_heads, sent, written
+from reading import choose_heads, numbers, sent, written
 
 from attention_sieve.cache.answers import Engine
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
@@ -40,7 +39,7 @@ def by_library(store):
 
 def array(view, name, dtype="<f4"):
     """What a grid was sent under a name."""
-    flat = np.frombuffer(base64.b64decode(view[name]), dtype)
+    flat = numbers(view[name], dtype)
     return flat.reshape(len(view["roles"]), view["layers"], -1)
 
 

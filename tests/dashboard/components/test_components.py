@@ -1,6 +1,5 @@
 """The grid, the Venn diagram and the overview: their Python faces, the data they send, and files for download."""
 
-import base64
 import io
 import re
 from dataclasses import replace
@@ -15,7 +14,7 @@ from drawn import SVG, texts_of
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
-from reading import contrast, data_of
+from reading import contrast, data_of, numbers
 from streamlit.testing.v1 import AppTest
 
 from attention_sieve.core.attention.settings import Window
@@ -112,10 +111,6 @@ def payload(app: AppTest) -> str:
 
 def sent(app: AppTest) -> dict[str, Any]:
     return data_of(payload(app))
-
-
-def numbers(text: str, kind: str) -> np.ndarray:
-    return np.frombuffer(base64.b64decode(text), dtype=kind)
 
 
 # Looks

@@ -1,6 +1,5 @@
 """One number per head: the scale, what the page gets, what a choice makes of the browser’s word, and the file."""
 
-import base64
 import io
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -11,7 +10,7 @@ import vl_convert
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
-from reading import contrast, data_of
+from reading import contrast, data_of, numbers
 from streamlit.testing.v1 import AppTest
 
 from attention_sieve.dashboard.figures.appearance import AMOUNT, HEAD_COLORS, LESS, MORE, ink_on, mixed
@@ -47,7 +46,6 @@ def page() -> None:
 
 
 def given_map(**changes: Any) -> dict[str, Any]:
-    """Two layers, three heads."""
     details = [("difference", VALUES), ("p", [["0.1", "< 0.001", "no test"], ["0.2", "1", "0.5"]])]
     given = {"values": VALUES, "bound": 2.0, "signed": True, "outlined": OUTLINED, "outline": "differs"}
     return given | {"details": details, "label": "Change of local", "title": "local, b - a"} | changes
@@ -67,10 +65,6 @@ def payloads(app: AppTest) -> list[str]:
 
 def sent(**changes: Any) -> dict[str, Any]:
     return data_of(payloads(run(**changes))[0])
-
-
-def unpacked(text: str, kind: str) -> np.ndarray:
-    return np.frombuffer(base64.b64decode(text), dtype=kind)
 
 
 # The scale
@@ -134,10 +128,10 @@ def test_the_ends_of_a_scale_stand_out_on_light_and_dark(end, background):
 
 def test_values_travel_as_parts_of_the_bound_and_details_with_three_digits_and_not_applicable_stays_so():
     data = sent()
-    parts = unpacked(data["parts"], "<f4").reshape(2, 3)
+    parts = numbers(data["parts"], "<f4").reshape(2, 3)
     np.testing.assert_allclose(parts, [[0.25, -1, np.nan], [1, 0, -0.005]], rtol=1e-6)
     assert data["texts"] == [["+0.5", "−2.0", ""], ["+3.0", "0", "−0.0"]]
-    assert unpacked(data["outlined"], "u1").reshape(2, 3).tolist() == OUTLINED.astype(int).tolist()
+    assert numbers(data["outlined"]).reshape(2, 3).tolist() == OUTLINED.astype(int).tolist()
     assert (data["low"], data["high"]) == (["", "−2"], ["≥ +2", ""])
     details = data["details"]
     assert details[0] == {"label": "difference", "texts": [["0.5", "−2", "not applicable"], ["3", "0", "−0.01"]]}

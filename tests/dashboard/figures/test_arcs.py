@@ -1,4 +1,3 @@
-import base64
 import json
 from typing import Any
 from xml.etree import ElementTree
@@ -9,6 +8,7 @@ from drawn import SVG, plain, texts_of
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from reading import numbers
 from streamlit.testing.v1 import AppTest
 
 from attention_sieve.core.attention.settings import Head
@@ -49,10 +49,6 @@ def payload(**changes: object) -> dict:
     keys, style, overlay = given.pop("keys", None), given.pop("style", AS_USUAL), given.pop("overlay", None)
     maps = AttentionMaps(**given, keys=keys or given["queries"])
     return json.loads(json.dumps(arcs_data(maps, style, overlay=overlay)))
-
-
-def unpacked(text: str) -> np.ndarray:
-    return np.frombuffer(base64.b64decode(text), dtype=np.uint8)
 
 
 # Top share
@@ -102,7 +98,7 @@ def test_kept_keys_reach_the_share_and_none_could_be_spared(weights, share):
 
 def test_sent_weights_are_right_within_a_quantisation_step():
     attention = arguments()["attention"]
-    sent = (unpacked(payload()["attention"]).reshape(attention.shape) / 255) ** 2
+    sent = (numbers(payload()["attention"]).reshape(attention.shape) / 255) ** 2
     assert np.abs(sent - attention).max() < 0.004
     assert np.abs(np.sqrt(sent) - np.sqrt(attention)).max() <= 0.5 / 255 + 1e-9
 
@@ -146,7 +142,7 @@ def test_sieve_share_is_the_mean_over_queries_that_have_a_sieve():
     assert sieve["inside"] == [0.3, 0.55]
     assert sieve["even"] == 0.3
     assert sieve["queries"] == 2
-    assert np.unpackbits(unpacked(sieve["cells"]))[:25].reshape(5, 5).tolist() == cells.tolist()
+    assert np.unpackbits(numbers(sieve["cells"]))[:25].reshape(5, 5).tolist() == cells.tolist()
     empty = payload(overlay=Overlay(chosen=("block", np.zeros((5, 5), bool))))["sieve"]
     assert (empty["queries"], empty["inside"], empty["even"]) == (0, [], None)
 
@@ -185,9 +181,9 @@ def test_queries_and_keys_of_two_texts_travel_apart():
     assert (data["queries"]["name"], data["keys"]["name"]) == ("target", "source")
     assert data["keys"]["tokens"] == ["le", "chat", "dort"]
     assert data["inside"] is None
-    sent = (unpacked(data["attention"]).reshape(2, 5, 3) / 255) ** 2
+    sent = (numbers(data["attention"]).reshape(2, 5, 3) / 255) ** 2
     assert np.abs(sent - attention).max() < 0.004
-    assert np.unpackbits(unpacked(data["sieve"]["cells"]))[:15].reshape(5, 3).tolist() == cells.tolist()
+    assert np.unpackbits(numbers(data["sieve"]["cells"]))[:15].reshape(5, 3).tolist() == cells.tolist()
     assert data["sieve"]["even"] == 0.3333
 
 
@@ -202,7 +198,7 @@ def test_a_window_says_where_it_lies_and_how_much_of_each_row_stays_in_it():
     assert [data[side]["start"] for side in ("queries", "keys")] == [2, 1]
     assert [data[side]["whole"] for side in ("queries", "keys")] == [5, 5]
     assert data["keys"]["tokens"] == ["grand", "##mother", "slept"]
-    inside = np.frombuffer(base64.b64decode(data["inside"]), dtype="<u2") / 65535
+    inside = numbers(data["inside"], "<u2") / 65535
     assert inside == pytest.approx([0.25, 1], abs=1e-5)
     assert data["height"] == 640
 
@@ -265,7 +261,7 @@ def test_differences_travel_to_four_digits_with_zeros_and_signs_kept():
     given = difference()["attention"].copy()
     given[0, 2] = [0.5, 0.0, -0.5, 0.0, 0.0]
     data = payload(**difference() | {"attention": given})
-    sent = np.frombuffer(base64.b64decode(data["attention"]), dtype="<i2").reshape(given.shape) / 32767
+    sent = numbers(data["attention"], "<i2").reshape(given.shape) / 32767
     assert np.abs(sent - given).max() < 2e-5
     assert (sent[0, 2] == 0).tolist() == [False, True, False, True, True]
     assert data["inside"] is None

@@ -1,6 +1,5 @@
 """The command in a file's facts computes what the page shows, from the texts of the archive."""
 
-import base64
 import json
 import re
 import shlex
@@ -10,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from reading import button, charts, command_of, sent
+from reading import button, charts, command_of, numbers, sent
 
 from attention_sieve.__main__ import main
 from attention_sieve.cache.answers import Engine
@@ -91,7 +90,7 @@ SWAPPED = ("The cat sat on the red mat.", "The cat sat on the black mat.")
 
 def mapped(at, label):
     """The numbers of a map of heads, as parts of the largest."""
-    parts = np.frombuffer(base64.b64decode(sent(at, label)["parts"]), "<f4")
+    parts = numbers(sent(at, label)["parts"], "<f4")
     return parts / parts.max()
 
 

@@ -57,7 +57,6 @@ def other_folder(folders):
 
 
 def changed(html, change):
-    """The page with other data."""
     data, _ = read_page(html.encode(), "page.html")
     change(data)
     drawn = data.pop("drawn")

@@ -1,6 +1,5 @@
 """Heads in a cell of a notebook: the Python half. tests/browser/across/test_notebook.py looks at it in Chromium."""
 
-import base64
 import gc
 import json
 import sys
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 import transformers
 from comm import get_comm_manager
+from reading import numbers
 
 import attention_sieve as sieve
 from attention_sieve.core.attention.settings import PassSettings, Window
@@ -39,10 +39,6 @@ def texts_of(widget):
     return json.loads(widget._data)
 
 
-def bytes_of(text, dtype):
-    return np.frombuffer(base64.b64decode(text), dtype)
-
-
 def test_a_model_in_memory_is_shown_as_its_folder_and_left_as_it_was(guessing, in_memory):
     model, tokenizer = in_memory
     model.train()
@@ -53,11 +49,11 @@ def test_a_model_in_memory_is_shown_as_its_folder_and_left_as_it_was(guessing, i
     for mine, theirs in zip(texts_of(in_place), texts_of(of_folder), strict=True):
         assert mine["name"] == theirs["name"]
         for array in ("scores", "uniform", "greatest"):
-            given = [bytes_of(each["grid"][array], "<f4") for each in (mine, theirs)]
+            given = [numbers(each["grid"][array], "<f4") for each in (mine, theirs)]
             np.testing.assert_allclose(*given, rtol=1e-5, atol=1e-6)
     scores = sieve.scores(model, [PAIR], tokenizer=tokenizer).table
     np.testing.assert_allclose(
-        bytes_of(texts_of(in_place)[0]["grid"]["scores"], "<f4"), scores["score"].to_numpy(), rtol=1e-5, atol=1e-6
+        numbers(texts_of(in_place)[0]["grid"]["scores"], "<f4"), scores["score"].to_numpy(), rtol=1e-5, atol=1e-6
     )
     assert texts_of(in_place)[0]["name"] == " ||| ".join(PAIR)
     assert repr(in_place).startswith("Heads of BertForMaskedLM in memory in 2 texts; chosen: L")
@@ -67,7 +63,7 @@ def test_every_weight_is_that_of_the_eager_path(guessing, in_memory):
     ids = in_memory[1](PAIR[0])["input_ids"]
     eager = naive.eager_attention(transformers.AutoModelForMaskedLM, guessing, ids)
     (shown,) = texts_of(sieve.show(guessing, PAIR[0]))
-    weights = (bytes_of(shown["data"]["patterns"]["cells"], "u1") / 255) ** 2
+    weights = (numbers(shown["data"]["patterns"]["cells"], "u1") / 255) ** 2
     np.testing.assert_allclose(weights, np.asarray(eager).ravel(), atol=0.005)
     assert shown["data"]["inside"] is None
 
@@ -77,7 +73,7 @@ def test_of_a_window_each_head_says_what_leaves_it(guessing):
     looked = shown.text_attention
     part = looked.attention[:, :, 2:6, 1:4]
     window = replace(looked, window=Window((2, 6), (1, 4)), attention=part, block=1, overview=looked.attention)
-    inside = bytes_of(text_data(window, {}, "a model")["inside"], "<u2") / 65535
+    inside = numbers(text_data(window, {}, "a model")["inside"], "<u2") / 65535
     np.testing.assert_allclose(inside, part.sum(axis=-1).ravel(), atol=1e-4)
 
 

@@ -35,7 +35,6 @@ class Drawn(Mapping[str, Picture]):
 
 
 def rows(figure: Figure, kind: str) -> pd.DataFrame:
-    """The rows of one kind."""
     return figure.data[figure.data["kind"] == kind]
 
 
@@ -70,19 +69,16 @@ def _placed(svg: str) -> Iterator[tuple[ElementTree.Element, float, float, float
 
 
 def smallest_letters(svg: str) -> float:
-    """Size of the smallest letters, in pixels."""
     return min(scale * float(text.get("font-size").removesuffix("px")) for text, _, _, scale in _placed(svg))
 
 
 def cut_off(svg: str) -> list[str]:
-    """Lines of text that begin outside the page."""
     root = ElementTree.fromstring(svg)
     width, height = (float(root.get(name)) for name in ("width", "height"))
     return ["".join(text.itertext()) for text, x, y, _ in _placed(svg) if not (0 <= x <= width and 0 <= y <= height)]
 
 
 def drawn_texts(figure: Figure) -> list[str]:
-    """Every text in the drawn figure."""
     return texts_of(figure_svg(figure, title="A title", caption=[]))
 
 
