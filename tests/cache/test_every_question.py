@@ -255,6 +255,15 @@ def test_a_cut_is_told_from_a_word_that_attends_to_nothing(engine, inference):
     assert (alone.predicted == -1).all()
 
 
+def test_words_come_back_as_they_were_given():
+    (item,), (tree,) = parsed(TEXTS[:1]), dependencies(TEXTS[:1])
+    np.testing.assert_array_equal(item.tree.words.segments, tree.words.segments)
+    np.testing.assert_array_equal(item.tree.words.spans, tree.words.spans)
+    np.testing.assert_array_equal(item.tree.heads, tree.heads)
+    assert item.tree.relations == tree.relations
+    assert hash(item) == hash(*parsed(TEXTS[:1]))
+
+
 def test_distances_take_few_bytes_of_the_store(checkpoint):
     (packed, *_) = map(CASES["distances"].question.pack, computed(checkpoint, CASES["distances"]))
     n_heads = 2 * 3
