@@ -82,8 +82,8 @@ class Paces:
 
     def of(self, question: str) -> float | None:
         """Median over the latest batches; None before the first."""
-        latest = self._latest.get(question)
-        return None if latest is None else median(list(latest))
+        latest = list(self._latest.get(question, ()))  # empty while the other thread notes the first one
+        return median(latest) if latest else None
 
 
 class UrgentWork:

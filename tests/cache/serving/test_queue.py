@@ -266,6 +266,21 @@ def test_an_estimate_knows_the_pace_of_each_question_and_that_others_get_equal_s
     assert queue.status(own).seconds_left == 3 * own_seconds + 3.0
 
 
+def test_while_the_first_pace_of_a_question_is_noted_nothing_is_estimated_from_it():
+    queue, read = Queue(), []
+
+    class TenCharacters:
+        """A number; while it is divided by, another thread reads the pace."""
+
+        def __rtruediv__(self, seconds):
+            read.append(queue.paces.of("scores"))
+            return seconds / 10
+
+    queue.paces.note("scores", 1.0, TenCharacters())
+    assert read == [None]
+    assert queue.paces.of("scores") == 0.1
+
+
 def test_of_a_batch_that_failed_what_nobody_waits_for_is_dropped():
     queue = Queue()
     leaves, stays = submit(queue, wanted("a")), submit(queue, wanted("b"))
