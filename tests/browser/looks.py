@@ -84,14 +84,14 @@ def expect_fits(page):
     wait_until_equal(page, lambda: wrongs(page), [])
 
 
-def expect_looks_right(page):
-    """Accessible and well laid out: wide and light, narrow and dark, and on a tablet."""
+def expect_looks_right(page, part=None):
+    """The page (or a part) accessible, and all well laid out: wide and light, narrow and dark, and on a tablet."""
     expect_fits(page)
-    expect_accessible(page)
+    expect_accessible(page, part)
     darken(page)
     resize(page, "narrow")
     expect_fits(page)
-    expect_accessible(page)
+    expect_accessible(page, part)
     resize(page, "tablet")
     expect_fits(page)
 
