@@ -52,6 +52,7 @@ def test_a_saved_page_works_from_a_disk_without_a_network(visit, offline, tmp_pa
 
     saved.get_by_label("Of the chosen heads").check()
     expect(saved.locator("#table tbody tr")).to_have_count(len(data["grids"][0]["roles"]))
+    assert violations(saved) == []  # before the table has all its rows, which are alike
     saved.locator("#table-controls").get_by_label("All", exact=True).check()
     saved.get_by_role("button", name="mean score").click()
     first = saved.locator("#table tbody tr").first
@@ -66,7 +67,6 @@ def test_a_saved_page_works_from_a_disk_without_a_network(visit, offline, tmp_pa
     with saved.expect_download() as waiting:
         saved.get_by_role("button", name="Texts: texts.json").click()
     assert json.loads(waiting.value.path().read_text("utf-8")) == data["texts"]["objects"]
-    assert violations(saved) == []
     saved.set_viewport_size({"width": 390, "height": 844})
     assert saved.evaluate("document.documentElement.scrollWidth") <= 390
     assert wrong == []
