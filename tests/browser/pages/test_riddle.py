@@ -17,11 +17,6 @@ def heading(page):
     return page.get_by_role("heading", level=2)
 
 
-def expect_working_page(page):
-    expect(page.get_by_role("textbox", name="Your texts")).to_be_visible()
-    expect(page.get_by_test_id("stHeader")).to_be_visible()
-
-
 def expect_in_view(page, part):
     """Wait until something is on the screen from top to bottom."""
     height = page.viewport_size["height"]
@@ -45,7 +40,8 @@ def test_by_keyboard_the_grid_is_answered_and_escape_leads_to_the_tool(visit):
     expect(arcs(page, "L2 H4")).to_be_visible()
     settle(page)
     page.keyboard.press("Escape")
-    expect_working_page(page)
+    expect(page.get_by_role("textbox", name="Your texts")).to_be_visible()
+    expect(page.get_by_test_id("stHeader")).to_be_visible()
 
 
 def test_question_and_answer_are_accessible_and_fit_also_on_a_projector(visit):
