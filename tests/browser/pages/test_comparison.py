@@ -1,4 +1,4 @@
-"""Compare: from a checkpoint of one's own to what fine-tuning changed, in all views at once."""
+"""Compare: what differs between two checkpoints, in all views at once."""
 
 import re
 import shutil
@@ -6,31 +6,23 @@ import shutil
 import pytest
 from looks import expect_looks_right
 from playwright.sync_api import expect
-from steps import SUMMARY, chosen, saved_page, settle, slider, wait_for
+from steps import SUMMARY, chosen, reviews, saved_page, settle, wait_for
 
 from attention_sieve.__main__ import main
 from attention_sieve.dashboard.views.comparison import wording
 
 
-@pytest.fixture(scope="module", autouse=True)
-def films(store_folder, tmp_path_factory):
-    """On the dashboard, a checkpoint that was fine-tuned from the bundled one, with its steps."""
-    films = store_folder / "checkpoints" / "films"
-    data = tmp_path_factory.mktemp("data") / "films.csv"
-    rows = [
-        f"The film of number {i} is {'lovely' if i % 2 else 'dull'}.,{'good' if i % 2 else 'bad'}" for i in range(80)
-    ]
-    data.write_text("\n".join(["sentence,label", *rows]))
-    finetune(data, films, "--epochs", "1", "--save-steps", "5", "--learning-rate", "4e-4")
+@pytest.fixture
+def films(store_folder, tmp_path):
+    """On the dashboard, a checkpoint that was fine-tuned from the bundled one."""
+    films, data = store_folder / "checkpoints" / "films", tmp_path / "films.csv"
+    films.parent.mkdir(exist_ok=True)
+    data.write_bytes(reviews(40))
+    columns = ["--text-columns=sentence", "--label-column=label"]
+    options = ["--epochs=1", "--batch-size=8", "--learning-rate=4e-4"]
+    assert main(["finetune", "--checkpoint=bundled", f"--data={data}", f"--output={films}", *columns, *options]) == 0
     yield
     shutil.rmtree(films)
-
-
-def finetune(data, output, *options):
-    output.parent.mkdir(exist_ok=True)
-    columns = ["--text-columns", "sentence", "--label-column", "label"]
-    given = ["--checkpoint", "bundled", "--data", str(data), "--output", str(output), "--batch-size", "8", *columns]
-    assert main(["finetune", *given, *options]) == 0
 
 
 def summary(page):
@@ -63,7 +55,9 @@ def expect_on_first_screen(page, element):
     wait_for(page, element.bounding_box, lambda box: box["y"] >= 0 and box["y"] + box["height"] <= size["height"])
 
 
-def test_a_second_checkpoint_gives_sentence_grids_maps_and_arcs_which_share_one_choice(visit):
+def test_a_second_checkpoint_gives_views_which_share_one_choice_look_right_and_are_saved_with_both(
+    visit, films, tmp_path
+):
     page = visit("/compare")
     expect(page.get_by_text(wording.NOTHING_CHOSEN)).to_be_visible()
     page.get_by_role("combobox", name=wording.WITH, exact=True).click()
@@ -91,22 +85,8 @@ def test_a_second_checkpoint_gives_sentence_grids_maps_and_arcs_which_share_one_
     page.get_by_role("tab", name=wording.DIVERGENCE).click()
     head(page, "^Jensen", 5, 0).click()
     expect(page.get_by_role("region", name="Attention of L5 H0 in films")).to_be_visible()
-
-
-def test_the_saved_steps_are_scrubbed_through_in_order(visit):
-    page = visit("/compare?corpus=sample+texts")
-    page.get_by_role("button", name=re.compile("saved steps of films")).click()
-    expect(page.get_by_text(wording.OVER_STEPS)).to_be_visible()
-    at_the_end = summary(page).inner_text()
-    slider(page, "Compared checkpoint").press("Home")
-    expect(region(page, "^Attention of .* in films.checkpoint-5$")).to_be_visible()
-    expect(summary(page)).not_to_have_text(at_the_end)
-
-
-def test_it_fits_is_accessible_and_is_saved_with_both_checkpoints(visit, tmp_path):
-    page = visit("/compare?with=films")
-    summary(page)
-    expect(page.get_by_role("region", name=re.compile("^Difference"))).to_be_visible()
+    page.get_by_role("tab").first.click()
+    expect(head(page, "^Roles gained", 2, 5)).to_be_visible()
     expect_looks_right(page)
     data = saved_page(page, tmp_path)[1]
     assert [each["name"] for each in data["asked"]["checkpoints"]] == ["bundled", "films"]
