@@ -20,11 +20,6 @@ def begin(page, name):
     expect(page.get_by_test_id("stMain").get_by_role("button", name="Stop")).to_be_visible()
 
 
-def stop(page):
-    page.get_by_test_id("stMain").get_by_role("button", name="Stop").click()
-    expect(page.get_by_text(re.compile("^Stopped at step"))).to_be_visible()
-
-
 def step(page):
     """Number of the step that the bar names, once it does."""
     bars = wait_for(page, page.get_by_text(STEP).all_text_contents, bool)
@@ -94,7 +89,7 @@ def test_a_run_is_found_on_every_way_to_the_page_accessible_in_any_size_and_stop
     other.get_by_text("Data and settings").click()
     expect(other.get_by_text("long is being trained now")).to_be_visible()
     expect(other.get_by_role("button", name="Start from")).to_be_disabled()
-    stop(other)
+    other.get_by_test_id("stMain").get_by_role("button", name="Stop").click()
     for each in (page, other):
         expect(each.get_by_text(re.compile("^Stopped at step"))).to_be_visible()
         expect(each.get_by_role("button", name="Resume long").first).to_be_visible()
