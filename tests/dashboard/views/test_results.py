@@ -227,8 +227,8 @@ def test_a_server_started_with_results_shows_them_on_a_first_visit(app, small, f
     assert app("roles").session_state["corpus"] == controls.TYPED
     linked = app("roles", checkpoint=small("bert"), corpus=None, corpus_text=None, head="0-1")
     assert linked.session_state["corpus"] == controls.CORPORA[0]
-    monkeypatch.setattr(sys, "argv", ["server.py", results.OPTION, str(folders_of_results[0])])
-    assert results.named() == [folders_of_results[0]], "with a blank in place of the sign"
+    monkeypatch.setattr(sys, "argv", ["server.py", offers.OPTION, str(folders_of_results[0])])
+    assert offers.named_results() == [folders_of_results[0]], "with a blank in place of the sign"
 
 
 def test_a_name_that_two_folders_have_or_none_is_said(folders_of_results, tmp_path, monkeypatch):
