@@ -347,10 +347,13 @@ def one_sentence(capsys):
         ("missing.txt", "cannot be read (No such file or directory). Check the path."),
         ("", "cannot be read (Is a directory)"),
         ("latin.txt", "Line 1 is not UTF-8"),
+        ("large.txt", "large.txt is larger than "),
     ],
 )
 def test_texts_that_cannot_be_read_get_one_sentence(name, message, tmp_path, capsys):
     (tmp_path / "latin.txt").write_bytes(b"caf\xe9")
+    with (tmp_path / "large.txt").open("wb") as file:
+        file.truncate(10**12)  # takes no room on the disk
     assert score(tmp_path / name, tmp_path / "s.parquet") == 2
     assert message in one_sentence(capsys)
 
@@ -684,10 +687,14 @@ def test_texts_of_one_file_only_are_left_out_and_counted(tmp_path, capsys):
         np.testing.assert_allclose(table[name], getattr(expected, name).ravel(), rtol=1e-10)
 
 
-def test_pairs_of_controls_are_not_written_under_the_name_of_another_format(texts_file, tmp_path, capsys):
+def test_pairs_of_controls_under_the_name_of_another_format_are_refused_and_an_older_output_stays(
+    texts_file, tmp_path, capsys
+):
     command = ["controls", "--checkpoint", "bundled", "--texts", str(texts_file), "--output", str(tmp_path / "c.csv")]
+    (tmp_path / "c.csv").write_text("kept", "utf-8")
     assert main([*command, "--pairs", str(tmp_path / "c.json")]) == 2
     assert "Choose a name that ends in .parquet, .csv." in one_sentence(capsys)
+    assert (tmp_path / "c.csv").read_text("utf-8") == "kept"
 
 
 SCORE_ALIKE = "Score the same file of texts with the same settings under both checkpoints."

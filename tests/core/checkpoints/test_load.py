@@ -41,9 +41,13 @@ def test_twenty_positions_of_a_roberta_hold_eighteen_tokens(tmp_path):
     assert whole_map(checkpoint, of_source(text)).shape == (2, 3, 18, 18)
 
 
-def test_a_tokenizer_may_take_fewer_tokens_than_the_model(folder):
+def test_a_tokenizer_may_take_fewer_tokens_than_the_model_but_leaves_room_for_a_text(folder):
     edit_json(folder / "tokenizer_config.json", model_max_length=17)
     assert load(folder).max_tokens == 17
+    for stated in ("512", float("nan"), 2):
+        edit_json(folder / "tokenizer_config.json", model_max_length=stated)
+        with pytest.raises(CheckpointError, match=r"leaves no room for a text.*Correct model_max_length"):
+            load(folder)
 
 
 @contextmanager
