@@ -13,6 +13,7 @@ from attention_sieve.core.comparison.transitions import (
     busiest_layers,
     changed_heads,
     changes_per_layer,
+    depths,
     head_moved_most,
     role_changes,
     role_moved_most,
@@ -135,6 +136,10 @@ def test_the_busiest_layers_hold_two_thirds_and_no_shorter_run_does(changed):
     length = last - first
     shorter = [per_layer[start : start + length].sum() for start in range(len(per_layer) - length + 1)]
     assert max(shorter) < 2 / 3 * per_layer.sum() - 1e-9
+
+
+def test_depths_reach_from_the_input_to_the_output_and_one_layer_lies_between():
+    assert (depths(3).tolist(), depths(1).tolist()) == ([0, 0.5, 1], [0.5])
 
 
 @pytest.mark.parametrize(

@@ -172,6 +172,7 @@ def test_all_of_gap_can_be_read(shared):
     [
         ("", "The file is empty. Choose JSON with clusters, UD GUM as JSON, or GAP as a table with tabs."),
         ("# sent_id = 1\n1\tAnn", "This looks like CoNLL-U, which does not mark mentions. Choose JSON with clusters"),
+        ("\t".join("1234567890"), "This looks like CoNLL-U"),
         ("Ann left.", 'This is not JSON, and the first line names no column "Text". Choose JSON with clusters'),
         ('{"text": "a", }', "Illegal trailing comma|Expecting property name .* at line 1, character 1[45]"),
         ([3], 'Item 1 is a number. Write an object with clusters, such as {"text": "Ann left.'),
@@ -184,6 +185,7 @@ def test_all_of_gap_can_be_read(shared):
         ([{"text": "Ann", "clusters": [[[0]]]}], r"Item 1, cluster 1 has a mention that is not a pair \[start, end\]."),
         ([{"text": "Ann", "clusters": [[[0, 1.5]]]}], 'Item 1, cluster 1: "end" is 1.5. Write a whole number, counted'),
         ([{"text": "Ann", "clusters": [[[2, 4]]]}], r"Item 1: a mention is \[2, 4\] and the text has 3 characters."),
+        ([{"words": ["Ann"], "clusters": [[[0, 0]]]}], r"is \[0, 0\] and the text has 1 words. The first is 0"),
         ([{"text": "Ann  left", "clusters": [[[3, 5]]]}], r"the mention \[3, 5\] is '  ', which holds no word."),
         (
             [{"text": "Ann", "clusters": [[[0, 3]]], "types": [["name"]]}],

@@ -137,6 +137,7 @@ def test_pairs_are_judged_as_the_same_trees_are_and_need_no_parser(run, tmp_path
     assert table.attrs["texts sha256"] != trees.attrs["texts sha256"]
     assert "parsing" not in capsys.readouterr().err
     assert (table.attrs["offsets"], trees.attrs["offsets"]) == ("-100 to 100", "-5 to 5")
+    assert run("near.parquet", "--offsets", "-4", "1", texts="pairs.jsonl").attrs["offsets"] == "-4 to 1"
     # det: the nearest noun after the article, of one noun that has an article in every text.
     baselines = table.groupby("relation")[["nearest", "random_choice"]].first()
     assert baselines.loc["det"].tolist() == [1, 1]

@@ -135,6 +135,12 @@ def test_a_text_keeps_the_tree_that_it_brought():
     assert found.relations == ("nsubj", "root", "obj", "punct", "amod", "root")
 
 
+def test_brought_and_parsed_texts_come_in_the_order_given():
+    texts = [Text(("She ran.",)), BROUGHT, Text(("He saw two dogs.", "It sat.")), BROUGHT]
+    found = [of_text.words.shown(text) for text, of_text in zip(texts, dependencies(texts), strict=True)]
+    assert [(words[0], len(words)) for words in found] == [("She", 3), ("He", 6), ("He", 8), ("He", 6)]
+
+
 def test_parts_of_speech_come_with_the_same_trees():
     text = Text(("The black cat sat  down.", "She doesn't eat."))
     (plain,), (tagged,) = dependencies([text]), tagged_dependencies([text])
