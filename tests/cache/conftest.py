@@ -1,4 +1,5 @@
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -7,6 +8,19 @@ from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.serving import worker
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.checkpoints.find import find_checkpoint
+
+
+@pytest.fixture
+def store(tmp_path):
+    opened = Store(tmp_path)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def threads():
+    with ThreadPoolExecutor(64) as made:
+        yield made
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from parses import unparsed
 
-from attention_sieve.cache.store.store import Store, tree_key
+from attention_sieve.cache.store.store import tree_key
 from attention_sieve.cache.trees import PARSED_PER_REPORT, NotKept, Trees
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.texts.relations import dependencies
@@ -14,13 +14,6 @@ from attention_sieve.core.texts.text import Text, read_typed
 
 TEXTS = (*read_typed("The cat sat.\nShe saw a dog ||| It ran away quickly.\nNo \U0001f600 here."), Text((" ",)))
 GOLD = Text(("He saw her",), (("He", "saw", "her"),), ((2, 0, 2),), (("nsubj", "root", "obj"),))
-
-
-@pytest.fixture
-def store(tmp_path):
-    store = Store(tmp_path / "store")
-    yield store
-    store.close()
 
 
 def check(tree, expected):

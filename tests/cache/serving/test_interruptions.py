@@ -4,7 +4,6 @@ Nothing here waits for time to pass: the pauses of a pass are told what to wait 
 """
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -30,12 +29,6 @@ SECONDS = 120
 SWEEP = ablation_question("output")
 CORPUS = tuple(Text((f"The cat chased {noun} on the mat.",)) for noun in ("dog", "bird", "apple"))
 TYPED = Text(("She drinks hot coffee.",))
-
-
-@pytest.fixture
-def threads():
-    with ThreadPoolExecutor(8) as made:
-        yield made
 
 
 class Pauses:

@@ -4,7 +4,6 @@ each batch, and a session's first report says that it waits."""
 import sys
 import threading
 import weakref
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import cache
@@ -68,12 +67,6 @@ class Gate:
     def open(self):
         self._is_open = True
         self._through.release(100)
-
-
-@pytest.fixture
-def threads():
-    with ThreadPoolExecutor(64) as made:
-        yield made
 
 
 @pytest.fixture

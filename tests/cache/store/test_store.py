@@ -38,13 +38,6 @@ ARRAYS = hnp.arrays(
 
 
 @pytest.fixture
-def store(tmp_path):
-    opened = Store(tmp_path)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
 def open_store():
     """Opens stores and closes them when the test is over."""
     opened = []
