@@ -169,8 +169,8 @@ def test_a_link_to_a_region_without_heads_says_so(app):
         ("importance", {"relevance rule": "by sign, half to each", "importance details": "Cheaper measures"}),
     ],
 )
-def test_a_link_to_a_view_or_a_setting_of_an_earlier_version_opens_its_page(app, page, asked):
-    at = app(page, **asked)
+def test_a_link_to_a_view_or_a_setting_of_an_earlier_version_opens_its_page(app, small, page, asked):
+    at = app(page, checkpoint=small("bert"), **asked)
     assert not at.exception
     assert not at.error
     assert said_of_link(at) == []
