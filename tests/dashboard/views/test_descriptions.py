@@ -57,10 +57,6 @@ def said(*facts, sight="around"):
         ((), "shows no clear pattern on these texts."),
         ((REST,), "mostly rests on [CLS] (70% of its attention)."),
         (
-            (replace(REST, target="previous"), SOME),
-            "mostly looks at the previous token (70% of its attention); otherwise at [CLS] (30% of its attention).",
-        ),
-        (
             (SUBJECT, SOME),
             f"mostly looks from a subject to its verb {CASES}; otherwise at [CLS] (30% of its attention).",
         ),

@@ -4,7 +4,9 @@ import base64
 import json
 import re
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -174,21 +176,11 @@ def test_a_checkpoint_that_cannot_be_found_is_said_and_the_map_of_the_others_sho
     assert sent(at, "above the majority class")["chosen"] == [[1, 2]]
 
 
-class FakeProgram:
-    """A program that has ended well."""
-
-    class process:
-        poll = staticmethod(lambda: 0)
-
-    class errors:
-        close = staticmethod(lambda: None)
-
-
 @pytest.fixture
 def begun(monkeypatch):
     """Commands of the programs that are begun, each of which ends at once."""
-    commands = []
-    monkeypatch.setattr(runs.programs, "begin", lambda command: commands.append(command) or FakeProgram())
+    commands, ended = [], SimpleNamespace(process=SimpleNamespace(poll=lambda: 0), errors=BytesIO())
+    monkeypatch.setattr(runs.programs, "begin", lambda command: commands.append(command) or ended)
     yield commands
     runs._programs.clear()
 

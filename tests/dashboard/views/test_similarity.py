@@ -62,13 +62,11 @@ def test_the_card_of_a_head_takes_distances_from_the_store_and_computes_none(app
 
 
 def test_texts_are_taken_at_even_steps(monkeypatch):
-    monkeypatch.setattr("attention_sieve.dashboard.views.similarity.numbers.st.session_state", {N_TEXTS_KEY: "16"})
-    texts = tuple(range(100))
+    session, texts = {N_TEXTS_KEY: "16"}, tuple(range(100))
+    monkeypatch.setattr("attention_sieve.dashboard.views.similarity.numbers.st.session_state", session)
     assert compared_texts(texts) == tuple(place * 100 // 16 for place in range(16))
     assert compared_texts(texts[:5]) == texts[:5]
-    monkeypatch.setattr(
-        "attention_sieve.dashboard.views.similarity.numbers.st.session_state", {N_TEXTS_KEY: wording.ALL_TEXTS}
-    )
+    session[N_TEXTS_KEY] = wording.ALL_TEXTS
     assert compared_texts(texts) == texts
 
 
