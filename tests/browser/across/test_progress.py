@@ -11,11 +11,6 @@ N_TEXTS = 1_500
 PROGRESS = re.compile(r"Scoring texts: ([\d,]+) of 1,500, about \d+ (?:s|min) left\.")
 
 
-def begin_corpus(page, seed):
-    """Uploaded: with so many texts in a box, drawing the page keeps Chromium busy."""
-    upload(page, "texts.txt", "\n".join(sentences(N_TEXTS, seed=seed)))
-
-
 def n_done(page):
     """Once the bar counts and estimates."""
     bars = wait_for(page, page.get_by_text(PROGRESS).all_text_contents, bool)
@@ -24,7 +19,8 @@ def n_done(page):
 
 def test_a_long_corpus_is_stopped_keeps_what_is_finished_and_goes_on(visit):
     page = visit("/roles")
-    begin_corpus(page, seed=11)
+    # With so many texts in a box, drawing the page keeps Chromium busy.
+    upload(page, "texts.txt", "\n".join(sentences(N_TEXTS, seed=11)))
     stopped_at = n_done(page)
     page.get_by_role("button", name="Stop scoring").click()
     expect(page.get_by_text("Stopped. Finished texts are kept;")).to_be_visible()

@@ -10,10 +10,6 @@ from attention_sieve.dashboard.views.similarity import wording
 FOUND = re.compile("72 heads compared on 16 of 128 texts, evenly spaced")
 
 
-def charts(page):
-    return page.get_by_test_id("stVegaLiteChart")
-
-
 def expect_chosen(page, name):
     expect(page.get_by_test_id("stMain").get_by_role("link", name=f"Inspect {name}")).to_be_visible()
     settle(page)
@@ -29,7 +25,8 @@ def test_a_click_on_a_point_or_a_leaf_chooses_its_head_everywhere_and_inspect_sh
             page.get_by_role("tab", name="Dendrogram", exact=True).click()
             expect(page.get_by_role("tabpanel", name="Dendrogram")).to_be_visible()
             settle(page)
-        marks = charts(page).nth(place % 2).locator("svg g[class*='view_'] path")  # the layer that a click chooses from
+        chart = page.get_by_test_id("stVegaLiteChart").nth(place % 2)
+        marks = chart.locator("svg g[class*='view_'] path")  # the layer that a click chooses from
         if place == 2:
             marks = marks.and_(page.locator(f"[aria-label*='heads: {mark};']"))
         marks.nth(0 if place == 2 else 12 * int(mark[1]) + int(mark[4])).dispatch_event("click")
