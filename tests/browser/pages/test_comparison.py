@@ -4,9 +4,9 @@ import re
 import shutil
 
 import pytest
-from looks import expect_looks_right
+from looks import expect_looks_right, resize
 from playwright.sync_api import expect
-from steps import SUMMARY, chosen, reviews, saved_page, settle, wait_for
+from steps import SUMMARY, chosen, reviews, saved_page, settle, slider, wait_for
 
 from attention_sieve.__main__ import main
 from attention_sieve.dashboard.views.comparison import wording
@@ -14,12 +14,12 @@ from attention_sieve.dashboard.views.comparison import wording
 
 @pytest.fixture
 def films(store_folder, tmp_path):
-    """On the dashboard, a checkpoint that was fine-tuned from the bundled one."""
+    """On the dashboard, a checkpoint that was fine-tuned from the bundled one, with its steps."""
     films, data = store_folder / "checkpoints" / "films", tmp_path / "films.csv"
     films.parent.mkdir(exist_ok=True)
     data.write_bytes(reviews(40))
     columns = ["--text-columns=sentence", "--label-column=label"]
-    options = ["--epochs=1", "--batch-size=8", "--learning-rate=4e-4"]
+    options = ["--epochs=1", "--batch-size=8", "--learning-rate=4e-4", "--save-steps=3"]
     assert main(["finetune", "--checkpoint=bundled", f"--data={data}", f"--output={films}", *columns, *options]) == 0
     yield
     shutil.rmtree(films)
@@ -91,3 +91,12 @@ def test_a_second_checkpoint_gives_views_which_share_one_choice_look_right_and_a
     data = saved_page(page, tmp_path)[1]
     assert [each["name"] for each in data["asked"]["checkpoints"]] == ["bundled", "films"]
     assert [table["kind"] for table in data["tables"]] == ["comparison", "roles", "roles"]
+    resize(page, "wide")
+    expect_steps_to_be_scrubbed_through_in_order(page)
+
+
+def expect_steps_to_be_scrubbed_through_in_order(page):
+    page.get_by_role("button", name=re.compile("saved steps of films")).click()
+    expect(page.get_by_text(wording.OVER_STEPS)).to_be_visible()
+    slider(page, "Compared checkpoint").press("Home")
+    expect(region(page, "^Attention of .* in films.checkpoint-3$")).to_be_visible()
