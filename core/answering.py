@@ -70,6 +70,7 @@ class Question(Generic[Item, Result]):
             raise AnalysisError(self.why_not)
 
 
+@runtime_checkable
 class AnswerQuestion(Protocol):
     """`answer`, or the same with what the cache keeps."""
 
