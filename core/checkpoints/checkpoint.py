@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 REMOVED_HEADS: Final = "removed_heads.json"
 FORMAT: Final = 1
 MAX_FILE_BYTES: Final = 2_000_000
-"""Maximum size of the file; enough for 100,000 heads."""
+"""Maximum size of `removed_heads.json`; enough for 100,000 heads."""
 LARGEST_INDEX: Final = 1_000_000
 SAVE_AGAIN: Final = f"Remove the heads again with {PROGRAM} remove, or load the checkpoint that it comes from."
 
@@ -48,33 +48,33 @@ def read_removed(name: str, folder: Path, sizes: Mapping[Kind, AttentionSize]) -
         sizes: its kinds of attention with their numbers of layers and heads, according to its configuration. Where it
             gives none, the loaded model is checked.
 
-    Returns: empty if there is no such file.
+    Returns: empty if there is no `removed_heads.json`.
     Raises: CheckpointError for a file of another format, and for heads that the configuration does not describe.
     """
     path = folder / REMOVED_HEADS
     if not path.exists():
         return ()
-    content = _read(name, path)
+    content = _removed_file(name, path)
     version = content.get("format")
     if type(version) is not int or version != FORMAT:
-        raise _broken(name, f"has format {_shown(version)}, and format {FORMAT} is read")
+        raise _not_read(name, f"has format {_shown(version)}, and format {FORMAT} is read")
     removed = content.get("removed")
     if not isinstance(removed, dict) or not removed:
-        raise _broken(name, 'has no "removed" with heads by kind of attention')
+        raise _not_read(name, 'has no "removed" with heads by kind of attention')
     unknown = sorted(set(removed) - set(sizes))
     if unknown:
-        raise _broken(name, f"names {_shown(unknown[0])} attention, and the checkpoint has {', '.join(sizes)}")
+        raise _not_read(name, f"names {_shown(unknown[0])} attention, and the checkpoint has {', '.join(sizes)}")
     heads_of: dict[Kind, list[Head]] = {}
     for kind, (n_layers, n_heads) in sizes.items():
         if kind in removed:
-            heads_of[kind] = _heads(name, kind, removed[kind])
+            heads_of[kind] = _written_heads(name, kind, removed[kind])
             if n_layers is not None and n_heads is not None:
                 check_removed(name, kind, heads_of[kind], n_layers, n_heads)
     return as_removed(heads_of, tuple(sizes))
 
 
 def write_removed(folder: Path, removed: RemovedHeads) -> None:
-    """Write the file; nothing for a checkpoint with all its heads.
+    """Write `removed_heads.json`; nothing for a checkpoint with all its heads.
 
     Raises: OSError.
     """
@@ -90,37 +90,37 @@ def check_removed(name: str, kind: Kind, heads: Sequence[Head], n_layers: int, n
     """
     for layer, head in heads:
         if not (layer < n_layers and head < n_heads):
-            raise _broken(
+            raise _not_read(
                 name,
                 f"names {head_name(layer, head)}, and the {kind} attention has {n_layers} layers x {n_heads} heads",
             )
     if len(heads) == n_layers * n_heads:
-        raise _broken(name, f"leaves no head to the {kind} attention")
+        raise _not_read(name, f"leaves no head to the {kind} attention")
 
 
-def _read(name: str, path: Path) -> dict[str, Any]:
+def _removed_file(name: str, path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
-            raise _broken(name, f"has {path.stat().st_size:,} bytes, and at most {MAX_FILE_BYTES:,} are read")
+            raise _not_read(name, f"has {path.stat().st_size:,} bytes, and at most {MAX_FILE_BYTES:,} are read")
         content = parse_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise _broken(name, f"cannot be read ({str(error)[:100]})") from None
+        raise _not_read(name, f"cannot be read ({str(error)[:100]})") from None
     if not isinstance(content, dict):
-        raise _broken(name, "holds no object")
+        raise _not_read(name, "holds no object")
     return content
 
 
-def _heads(name: str, kind: Kind, values: Any) -> list[Head]:
+def _written_heads(name: str, kind: Kind, values: Any) -> list[Head]:
     if not isinstance(values, list) or not values:
-        raise _broken(name, f"has no list of heads for the {kind} attention")
+        raise _not_read(name, f"has no list of heads for the {kind} attention")
     for head in values:
         is_pair = isinstance(head, list) and len(head) == 2 and all(type(index) is int for index in head)
         if not is_pair or not all(0 <= index <= LARGEST_INDEX for index in head):
-            raise _broken(name, f"names {_shown(head)}, which is no layer and head, both counted from 0")
+            raise _not_read(name, f"names {_shown(head)}, which is no layer and head, both counted from 0")
     heads = [(layer, head) for layer, head in values]
     duplicate, n_times = Counter(heads).most_common(1)[0]
     if n_times > 1:
-        raise _broken(name, f"names {head_name(*duplicate)} {'twice' if n_times == 2 else f'{n_times:,} times'}")
+        raise _not_read(name, f"names {head_name(*duplicate)} {'twice' if n_times == 2 else f'{n_times:,} times'}")
     return heads
 
 
@@ -128,7 +128,7 @@ def _shown(value: object) -> str:
     return repr(value)[:60]
 
 
-def _broken(name: str, problem: str) -> CheckpointError:
+def _not_read(name: str, problem: str) -> CheckpointError:
     return CheckpointError(f"{REMOVED_HEADS} of {name} {problem}. {SAVE_AGAIN}")
 
 
