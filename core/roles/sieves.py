@@ -7,7 +7,7 @@ average over the queries with a non-empty sieve is a weighted sum, too, and so i
 (s_i - u_i) / (1 - u_i), with the attention s_i of query i inside its sieve and u_i = |sieve| / n_i. This module
 computes the weights in NumPy, with memory linear in the number of tokens.
 The references of the scores, which are those of uniform attention and the greatest possible ones, depend on a text's
-sieves, too, and not on the checkpoint's attention.
+sieves, too, and not on the checkpoint's attention. The head that a text shows first is found by the sieve of relations.
 Source: Pande et al. 2021, sieve bias score.
 """
 

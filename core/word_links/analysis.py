@@ -169,7 +169,7 @@ def pattern_links(
     (attention_sieve.core.statistics.means); otherwise texts count as independent.
 
     Args:
-        texts: results of `attention_sieve.core.word_links.analysis.WORD_LINKS`.
+        texts: results of `WORD_LINKS`.
         documents: name of each text's document, None for a text without one; None if no document is known.
         alpha: intervals cover 1 - alpha.
         correction: of the p-values over all heads.

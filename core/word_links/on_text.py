@@ -112,7 +112,7 @@ class WordLinks:
     n_links: Int[np.ndarray, " layer"]
     """Number of possible links, from a query word to a key word that it can attend to."""
     chance: Float[np.ndarray, " layer"]
-    """Expected share of the strongest link if attention is divided at random (attention_sieve.core.word_links.on_text);
+    """Expected share of the strongest link if attention is divided at random (`strongest_by_chance`);
     for a single link, that of evenly spread attention; NaN as `shares`."""
     p: Float[np.ndarray, "layer head"]
     """Probability of such a link if attention is divided at random, not corrected for the number of heads; NaN as

@@ -332,7 +332,7 @@ def _label(token: str) -> str:
 
 
 CELL: Final = 22
-"""Pixels of one field."""
+"""Pixels of one field of the enlarged square."""
 ABOVE_SQUARES, BESIDE = 84, 92
 """Pixels for the words across the top, and down the side."""
 
