@@ -33,6 +33,12 @@ if TYPE_CHECKING:
 
 DEPTH: Final = 2
 """Maximum depth of a checkpoint below a named folder: a run and its saved steps."""
+RESULTS: Final = "ATTENTION_SIEVE_RESULTS"
+"""Variable that names results folders."""
+OPTION: Final = "--results"
+"""Option of the server that names one."""
+_CONFIRMED: Final = "hub ids to fetch"
+_IS_SILENT: Final = "hub does not answer"
 
 
 def checkpoint_names() -> tuple[str, ...]:
@@ -40,7 +46,7 @@ def checkpoint_names() -> tuple[str, ...]:
 
 
 def offered_checkpoint(name: str) -> CheckpointFiles:
-    """One of these checkpoints under its public name; visitors do not see the path of its files.
+    """One of the offered checkpoints under its public name; visitors do not see the path of its files.
 
     Raises: CheckpointError for any other name.
     """
@@ -103,10 +109,6 @@ def _checkpoints_of(entry: str) -> Iterator[tuple[str, str]]:
                 yield str(path.parent.relative_to(folder.parent)), str(path.parent)
 
 
-_CONFIRMED: Final = "hub ids to fetch"
-_IS_SILENT: Final = "hub does not answer"
-
-
 def check_confirmed(name: str) -> None:
     """Raise unless a hub id is on this machine, or the reader has confirmed its download in this session.
 
@@ -148,10 +150,6 @@ def _bytes_to_fetch(name: str) -> int:
     return bytes_to_fetch(name)
 
 
-RESULTS: Final = "ATTENTION_SIEVE_RESULTS"
-OPTION: Final = "--results"
-
-
 def results_on_command_line() -> list[Path]:
     """The folders that the server was started with."""
     parser = ArgumentParser(add_help=False, allow_abbrev=False)
@@ -180,7 +178,7 @@ def offered_results() -> dict[str, Path]:
     return {folder.name if names.count(folder.name) == 1 else str(folder): folder for folder in folders}
 
 
-def open_results(name: str) -> "Results":
+def open_offered_results(name: str) -> "Results":
     """Open an offered folder, or on a private server any folder.
 
     Raises: AnalysisError for a folder that is missing or has no results, a name that several folders have, and on a

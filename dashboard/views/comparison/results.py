@@ -23,7 +23,7 @@ from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 from attention_sieve.dashboard.figures.roles.parts import NOTHING
 from attention_sieve.dashboard.files.downloads import table_downloads
-from attention_sieve.dashboard.offers import offered_results, open_results
+from attention_sieve.dashboard.offers import offered_results, open_offered_results
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.charts import head_selection, show_head_map
@@ -89,7 +89,7 @@ def _other(a: Opened) -> Results | None:
         bind="query-params",
         persist_state="session",
     )
-    return open_results(str(name)) if name else None
+    return open_offered_results(str(name)) if name else None
 
 
 def _summary(a: Opened, tests: tuple[HeadTests, HeadTests], paired_tests: PairedTests | None) -> None:

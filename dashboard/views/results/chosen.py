@@ -14,7 +14,7 @@ from attention_sieve.core.roles.hypotheses import Criterion, HeadTests
 from attention_sieve.core.roles.measures import USUAL_TAU
 from attention_sieve.dashboard import controls, state
 from attention_sieve.dashboard.files.provenance import THEN
-from attention_sieve.dashboard.offers import open_results
+from attention_sieve.dashboard.offers import open_offered_results
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.state import Choice
 from attention_sieve.dashboard.views.pickers import from_list
@@ -56,7 +56,7 @@ def opened(question: Literal["roles", "surface"] = "roles") -> Opened | None:
     if not name:
         st.info(controls.wording.WAIT_RESULTS)
         return None
-    results = open_results(str(name))
+    results = open_offered_results(str(name))
     scale = results.settings.scale
     if scale != choice.scale:  # tau of the test settings belongs to another scale
         choice = replace(choice, criterion=replace(choice.criterion, tau=USUAL_TAU[scale]))

@@ -235,9 +235,9 @@ def test_a_name_that_two_folders_have_or_none_is_said(folders_of_results, tmp_pa
     shutil.copytree(folders_of_results[0], tmp_path / "first")
     monkeypatch.setenv(offers.RESULTS, str(tmp_path / "first"))
     with pytest.raises(AnalysisError, match="2 results folders are named first: "):
-        offers.open_results("first")
+        offers.open_offered_results("first")
     with pytest.raises(AnalysisError, match="There is no results folder elsewhere here"):
-        offers.open_results("elsewhere")
+        offers.open_offered_results("elsewhere")
 
 
 def test_a_public_server_offers_what_its_owner_names(opened, folders_of_results, monkeypatch):
@@ -248,4 +248,4 @@ def test_a_public_server_offers_what_its_owner_names(opened, folders_of_results,
     assert list(offers.offered_results()) == ["second"]
     assert controls.RESULTS in controls.corpora()
     with pytest.raises(Exception, match="Choose one of them"):
-        offers.open_results(str(folders_of_results[0]))
+        offers.open_offered_results(str(folders_of_results[0]))
