@@ -17,24 +17,6 @@ import numpy as np
 
 from attention_sieve.core.errors import AnalysisError
 
-
-def limit_from(variable: str, advice: str) -> int | None:
-    """A limit in bytes, from a variable that holds megabytes; None where it is not set. The advice says what to set it
-    to, after "such as".
-
-    Raises: AnalysisError if it is not a whole number.
-    """
-    megabytes = os.environ.get(variable)
-    if not megabytes:
-        return None
-    if not (megabytes.isascii() and megabytes.isdigit()):
-        raise AnalysisError(
-            f"{variable} is {megabytes!r}, which is not a whole number of megabytes. Set it to a number such as "
-            f"{advice}."
-        )
-    return int(megabytes) * 2**20
-
-
 DEFAULT_MEGABYTES: Final = 256
 LAST: Final = 4
 """Values of each name that stay for a session whatever their size: a page about a large corpus needs several."""
@@ -216,3 +198,20 @@ def _behind(array: np.ndarray) -> tuple[int, list[Any]]:
     if array.base is not None:  # such as a tensor, which does not tell sys.getsizeof what it holds
         return array.nbytes, []
     return 0, array.ravel().tolist() if array.dtype == object else []
+
+
+def limit_from(variable: str, advice: str) -> int | None:
+    """A limit in bytes, from a variable that holds megabytes; None where it is not set. The advice says what to set it
+    to, after "such as".
+
+    Raises: AnalysisError if it is not a whole number.
+    """
+    megabytes = os.environ.get(variable)
+    if not megabytes:
+        return None
+    if not (megabytes.isascii() and megabytes.isdigit()):
+        raise AnalysisError(
+            f"{variable} is {megabytes!r}, which is not a whole number of megabytes. Set it to a number such as "
+            f"{advice}."
+        )
+    return int(megabytes) * 2**20
