@@ -2,9 +2,9 @@
 owner names.
 
 `streamlit run dashboard/server.py -- --results FOLDER` names a results folder, which a first visit then shows. The
-environment variable `ATTENTION_SIEVE_RESULTS` offers some, several separated as in PATH. On a public server only these
-are offered; folders named by a visitor are never opened. Checkpoints of the hub are downloaded only after the reader
-confirms, as a link may name any of them.
+environment variable `ATTENTION_SIEVE_RESULTS` names some, several separated as in PATH. Folders that were made or
+opened lately are offered beside them, but not on a public server, where folders named by a visitor are never opened.
+Checkpoints of the hub are downloaded only after the reader confirms, as a link may name any of them.
 """
 
 import os

@@ -4,7 +4,7 @@ Models that dispatch through `AttentionInterface` call `observed_attention` with
 computes the attention probabilities one tile at a time, passes each tile to the observers, and discards it: no
 query x key map is stored unless an observer copies it. Without observers it calls PyTorch's fused product, which never
 writes probabilities to memory. Models that compute attention in their own code are covered by
-`attention_sieve.core.attention.observers`, which feeds the same observers.
+`attention_sieve.core.attention.observers.SoftmaxTap`, which feeds the same observers.
 """
 
 import math

@@ -1,5 +1,5 @@
-"""Texts with mentions, their entities and head words: as files mark them by words or characters, and split into
-windows."""
+"""Texts with mentions, their entities and head words: as files mark them by words or characters, with missing head
+words and types added, and split into windows; does not import torch."""
 
 import re
 from bisect import bisect_left, bisect_right

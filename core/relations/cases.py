@@ -1,4 +1,5 @@
-"""Heads as parsers: texts with their trees, what each head predicts for their words, and how often it is right."""
+"""Heads as parsers: texts with their trees, parsed or gold, what each head predicts for their words, and how often it
+is right."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields

@@ -1,4 +1,5 @@
-"""How a page is laid out, and the pickers on it."""
+"""Widgets for the settings of one page, which are kept in the link and while the reader is on other pages; and how a
+page is laid out."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, TypeVar

@@ -1,4 +1,5 @@
-"""The riddle before the working page: which of the squares knows whom a pronoun means?"""
+"""The riddle before the working page: which of the squares knows whom a pronoun means? What it says about a guess is
+computed from the attention of the sentence, for any checkpoint."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
