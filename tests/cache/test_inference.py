@@ -196,6 +196,14 @@ def test_a_bad_text_is_named_by_its_place_among_those_given(inference, engine):
         inference.ask(engine, SCORES, (TEXTS[0], TEXTS[1], TEXTS[1], Text(("\u200b",))))
 
 
+def test_progress_counts_kept_texts_too(inference, engine):
+    inference.ask(engine, SCORES, TEXTS[:2])
+    inference.run(engine, lambda checkpoint: None)  # comes after the worker has written what it gave
+    seen = []
+    inference.ask(engine, SCORES, TEXTS, report=lambda status: seen.append((status.done, status.total)))
+    assert (seen[0], seen[-1]) == ((2, len(TEXTS)), (len(TEXTS), len(TEXTS)))
+
+
 def load_behind(inference, engine):
     inference.load_behind(engine)
     for thread in threading.enumerate():

@@ -8,6 +8,7 @@ from scipy.stats import spearmanr
 from attention_sieve.__main__ import main
 from attention_sieve.core.analysis import results
 from attention_sieve.core.importance.agreement import NO_ORDER
+from attention_sieve.core.importance.analysis import KINDS
 from attention_sieve.core.importance.effects import effects
 from attention_sieve.core.importance.labels import read_labels
 from attention_sieve.core.importance.metrics import label_score, mean_score
@@ -119,6 +120,7 @@ def test_importance_writes_every_measure_that_the_checkpoint_allows_and_how_well
         6,
     )
     values = {name: rows["value"].to_numpy() for name, rows in table.groupby("measure")}
+    assert set(KINDS) == set(values) - {"ablation"}, "among which pages offer the orders"
     delta = run(files, checkpoint, *labels, texts="labelled.csv")["delta"]
     assert values["ablation"] == pytest.approx(delta.to_numpy(), abs=1e-12)
     agreement = pd.read_csv(files / "agreement.csv")

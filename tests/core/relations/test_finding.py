@@ -128,6 +128,7 @@ def test_the_table_names_every_column_and_both_heads_of_the_halves():
         ({"alpha": 1.0}, "alpha is 1.0. Choose a number between 0 and 1"),
         ({"by": float("nan")}, "by is nan. Choose a share of 0 or more"),
         ({"offsets": (0, 0)}, "The offsets 0 to 0 are not a range"),
+        ({"offsets": (2, -3)}, "The offsets 2 to -3 are not a range"),
         ({"offsets": (-101, 1)}, "Choose two numbers between -100 and 100"),
     ],
 )

@@ -249,6 +249,11 @@ BLOCK = change("block", 3)
             "From (a) to (b), 1,100 of 1,200 heads lose the block role (attention to tokens of the same segment), all "
             "in layer 5.",
         ),
+        (
+            [change("sink", 9, lost=9, where_lost=(0, 5, 9))],
+            "Fine-tuning",
+            "Fine-tuning took the first-token sink role (attention to the first token) from 9 of 9 heads.",
+        ),
         ([BLOCK], "Fine-tuning", "Fine-tuning changed no head’s role."),
         ([BLOCK], "", "Every head has the same roles under (a) and (b)."),
     ],
