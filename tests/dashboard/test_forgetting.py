@@ -39,7 +39,7 @@ def mentions(app):
     """Gold mentions, and the windows of a text longer than the checkpoint takes."""
     at = app("grammar", **{"grammar section": "Coreference"})
     at.segmented_control(key="mentions from").set_value(coreference_wording.UPLOAD).run()
-    texts = ["".join(f"{sentence} She sat. " for sentence in sentences() * n) for n in (1, 12)]
+    texts = ["".join(f"{sentence} She sat. " for sentence in sentences() * n) for n in (1, 60)]
     clusters = [[[text.index("The"), text.index(" washed")], [text.index("She"), text.index(" sat")]] for text in texts]
     content = "\n".join(json.dumps({"text": text, "clusters": [cluster]}) for text, cluster in zip(texts, clusters))
     return at.get("file_uploader")[0].upload("gold.jsonl", content.encode(), "application/json").run()
