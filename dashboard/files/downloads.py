@@ -366,7 +366,7 @@ def _files(download: Download) -> None:
             on_click="ignore",
             type="primary",
         )
-        if (command := download.facts["command"]) == provenance.NONE:
+        if (command := download.facts["command"]) == provenance.NO_COMMAND:
             st.caption(wording.NO_COMMAND)
             return
         st.caption(wording.COMMAND)

@@ -120,7 +120,7 @@ CORPUS: Final = "texts.jsonl"
 ONE_TEXT: Final = "text.jsonl"
 THEN: Final = " && "
 """Between two lines of which the second follows the first."""
-NONE: Final = "none computes these numbers"
+NO_COMMAND: Final = "none computes these numbers"
 """In place of a command."""
 PARSES: Final = ("roles", "score", "controls", "relations", "word-links", "tree-probes", "claim")
 _read: Final[ContextVar[dict[str, Callable[[], bytes]] | None]] = ContextVar("read", default=None)
@@ -184,7 +184,7 @@ def command(
 
 
 def without_command(facts: Mapping[str, str]) -> dict[str, str]:
-    return {**facts, "command": NONE}
+    return {**facts, "command": NO_COMMAND}
 
 
 def with_command(facts: Mapping[str, str]) -> Mapping[str, str]:

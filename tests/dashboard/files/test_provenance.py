@@ -75,7 +75,7 @@ def test_what_no_command_computes_says_so():
     facts = {"checkpoint": "bundled", "command": "attention-sieve roles"}
     assert provenance.with_command(facts) == facts
     assert provenance.with_command({"checkpoint": "bundled"}) == provenance.without_command(facts)
-    assert provenance.without_command(facts)["command"] == provenance.NONE
+    assert provenance.without_command(facts)["command"] == provenance.NO_COMMAND
 
 
 TEXTS = "\n".join(
