@@ -167,7 +167,7 @@ def given_pairs(pairs: Sequence[WrittenPair], segments: Sequence[str], shifts: S
 
     Raises: TextError for a span of spaces alone, two that overlap, and two pairs that begin in one.
     """
-    read = {place: _read(place, segments, shifts, where) for pair in pairs for place in (pair.start, pair.end)}
+    read = {place: _place_as_read(place, segments, shifts, where) for pair in pairs for place in (pair.start, pair.end)}
     for one, other in pairwise(sorted(read.values())):
         if one[0] == other[0] and other[1] < one[2] and one != other:
             shift = shifts[one[0]]
@@ -193,7 +193,7 @@ def given_pairs(pairs: Sequence[WrittenPair], segments: Sequence[str], shifts: S
     )
 
 
-def _read(place: Place, segments: Sequence[str], shifts: Sequence[int], where: str) -> Place:
+def _place_as_read(place: Place, segments: Sequence[str], shifts: Sequence[int], where: str) -> Place:
     """A marked span in the text as it is read, without spaces at its ends."""
     side, start, end = place
     segment, start, end = segments[side], max(start - shifts[side], 0), max(end - shifts[side], 0)
