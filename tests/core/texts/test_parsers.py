@@ -84,8 +84,10 @@ def test_trees_in_a_file_need_no_parser_and_are_named_as_the_source():
 
 
 def test_calls_take_a_parser_or_none(folders):
+    short = Text(("La chercheuse dort.",))
+
     def scores(parser):
-        found = sieve.scores(str(folders("bert")), [SENTENCE, GOLD], roles=("syntactic",), parser=parser)
+        found = sieve.scores(str(folders("bert")), [short, GOLD], roles=("syntactic",), parser=parser)
         return found.facts["trees"], found.table.groupby("text")["score"].count().reindex([0, 1], fill_value=0).tolist()
 
     assert scores("French") == (f"{parser_name(FRENCH)}; from the file for 1 texts", [6, 6])
