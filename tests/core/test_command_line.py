@@ -602,7 +602,8 @@ def test_a_comparison_is_written_as_one_row_per_role_layer_and_head(checkpoints,
     assert list(table.columns)[: len(COMPARED_COLUMNS)] == COMPARED_COLUMNS == columns_in_help("compare", "Columns:")
     of_both = [set(table[name]) for name in ("checkpoint a", "checkpoint b", "direction", "tau")]
     assert of_both == [*({str(checkpoint)} for checkpoint in checkpoints), {"dependent-to-head"}, {1.1}]
-    assert len(table) == len(ROLES) * 2 * 3
+    cells = [(role, layer, head) for role in ROLES for layer in range(2) for head in range(3)]
+    assert list(table[["role", "layer", "head"]].itertuples(index=False, name=None)) == cells
     a, b = (array(pd.read_parquet(path)) for path in two_files)
     tests = paired_tests(a, b, ROLES, Criterion(alpha=0.2, correction="none"))
     for name in COMPARED_COLUMNS[3:12]:
