@@ -226,8 +226,10 @@ def test_a_cut_target_still_says_how_much_was_cut():
     assert (target.n_cut, len(target.ids)) == (text.n_cut, 8)
 
 
-def test_a_mark_that_begins_and_ends_texts_separates_nothing_at_the_beginning(loaded):
+def test_a_mark_that_begins_and_ends_texts_separates_only_at_the_end(loaded):
     assert not tokenize(Text(("the dog sat.",)), loaded("opt").tokenizer, 40).is_sep[0]
+    ended = tokenize(Text(("the dog sat.", "a cat ran.")), loaded("t5").tokenizer, 40)
+    assert (ended.is_sep.sum(), ended.is_sep[-1]) == (2, True)
 
 
 @pytest.mark.parametrize("kind", ["bert", "gpt2", "llama", "albert"])
