@@ -312,7 +312,8 @@ def fetch_from_tab(key: str, missing: str) -> None:
         return
 
     def receive(text: str | None) -> None:
-        del st.session_state[pending_key]
+        if st.session_state.pop(pending_key, None) is None:
+            return  # the page was drawn again meanwhile, so that the tab has answered twice
         if text is None:
             link.say(missing)
         else:

@@ -189,6 +189,14 @@ def test_a_text_that_only_another_tab_has_is_fetched_before_anything_is_drawn(ap
     assert not at.get("text_area")[1:]
 
 
+def test_a_tab_that_answers_twice_has_given_its_text_once(app, monkeypatch):
+    long = "The cat sat. " * 200
+    monkeypatch.setattr(controls, "fetch_text", lambda name, mark, answer: [answer(long), answer(long)])
+    at = app(**{"text in this tab": mark_of(long)})
+    assert wording.FETCHING in [each.value for each in at.markdown]
+    assert at.session_state["text"] == long
+
+
 def test_the_copied_link_says_what_it_does_not_hold(app):
     at = app(text="word " * 2000, corpus=controls.UPLOAD)
     assert at.text_area(key="text").value == "word " * 2000
