@@ -142,9 +142,12 @@ def test_a_change_of_page_keeps_text_heads_and_settings_and_counts_right_after_o
     expect(page.get_by_role("textbox", name="Your texts")).to_have_value(SENTENCE)
     expect(arcs(page, "L1 H1")).to_be_visible()
     wait_until_equal(page, lambda: what_is_shared(page), here | {"chosen": ["L1 H1"]})
+    fold_drawer(page)
     page.go_back()
     page.go_back()  # right after the first step, whose page must not come back
     expect(page.get_by_role("textbox", name="Your texts")).to_have_value(SENTENCE)
+    expect(arcs(page, "L3 H7")).to_be_visible()
+    settle(page)
     wait_until_equal(page, lambda: what_is_shared(page), here)
     page.reload()
     settle(page)

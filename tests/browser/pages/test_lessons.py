@@ -267,6 +267,7 @@ def test_a_link_of_the_demo_moves_little_while_it_opens_and_page_down_leads_on(v
 def test_leaving_a_lesson_leaves_the_page_as_it_was_and_the_next_visit_does_not_offer_it(visit, server):
     page = visit("/", newcomer=True)
     press(page, "Skip: straight to the tool")
+    expect(page.get_by_role("button", name="Skip: straight to the tool")).to_have_count(0)
     type_texts(page, OWN)
     cell(page, 3, 4).click()
     expect(chosen(page)).to_have_text(["L3 H4"])
