@@ -230,7 +230,7 @@ def test_a_call_has_the_options_of_its_settings_in_its_signature_and_its_docstri
 def test_pairs_and_single_texts_and_texts_of_readers_are_read(checkpoint):
     pair = sieve.scores(checkpoint, [("Who sat on it?", "A red dog sat.")])
     (typed,) = read_typed("Who sat on it? ||| A red dog sat.")
-    pd.testing.assert_frame_equal(sieve.scores(checkpoint, typed).table, pair.table)
+    pd.testing.assert_frame_equal(sieve.scores(checkpoint, typed).table, pair.table, rtol=1e-5, atol=1e-6)
     assert set(sieve.scores(checkpoint, "She ran.").table["text"]) == {0}
     assert set(sieve.scores(checkpoint, ["She ran.", "A cat sat."], roles="local").table["role"]) == {"local"}
 
@@ -246,7 +246,7 @@ def test_heads_that_are_off_and_the_facts_on_them(checkpoint):
     on, off = sieve.scores(checkpoint, TEXTS), sieve.scores(checkpoint, TEXTS, off=[(0, 1)])
     assert off.facts["heads off"] == "L0 H1"
     as_array = sieve.scores(checkpoint, TEXTS, off=np.array([[0, 1]]))
-    pd.testing.assert_frame_equal(as_array.table, off.table)
+    pd.testing.assert_frame_equal(as_array.table, off.table, rtol=1e-5, atol=1e-6)
     changed = ~np.isclose(on.table["score"], off.table["score"], equal_nan=True)
     assert set(on.table["layer"][changed]) == {1}
 

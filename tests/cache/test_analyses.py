@@ -79,7 +79,7 @@ def request_of(checkpoint_for):
 
 
 def rounding(analysis):
-    return 1e-3 if analysis in (*OF_LABELLED, COPY_ANALYSIS) else 1e-5
+    return 1e-3 if analysis in (*OF_LABELLED, COPY_ANALYSIS) else 1e-4
 
 
 @each_analysis
@@ -91,7 +91,9 @@ def test_what_is_kept_is_what_core_finds_and_another_session_neither_parses_nor_
     request, expected = request_of(analysis), find(analysis, checkpoint, inputs, settings)
     assert inference.kept_finding(request) is None
     found = inference.find(request)
-    pd.testing.assert_frame_equal(analysis.table(found.finding), analysis.table(expected), rtol=rounding(analysis))
+    pd.testing.assert_frame_equal(
+        analysis.table(found.finding), analysis.table(expected), rtol=rounding(analysis), atol=1e-6
+    )
     assert list(analysis.table(expected)) == list(analysis.columns)
     assert analysis.facts(found.finding, settings) == analysis.facts(expected, settings)
     assert (found.positions, found.too_long) == (tuple(range(len(inputs))), ())

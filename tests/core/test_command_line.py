@@ -64,10 +64,10 @@ def test_scores_are_written_as_one_row_per_text_role_layer_and_head(texts_file, 
     assert len(table) == 3 * len(ROLES) * 6 * 12
     assert tuple(table["role"].unique()) == ROLES
     _, expected = by_library(bundled, read_typed(TYPED))
-    np.testing.assert_allclose(array(table), expected.scores, rtol=1e-6)
+    np.testing.assert_allclose(array(table), expected.scores, rtol=1e-6, atol=1e-6)
     for name in ("uniform", "greatest"):
         of_heads = np.broadcast_to(getattr(expected, name)[..., None], expected.scores.shape)
-        np.testing.assert_allclose(table[name].to_numpy().reshape(of_heads.shape), of_heads, rtol=1e-6)
+        np.testing.assert_allclose(table[name].to_numpy().reshape(of_heads.shape), of_heads, rtol=1e-6, atol=1e-6)
     n_tokens = [len(bundled.tokenizer(*text.segments)["input_ids"]) for text in read_typed(TYPED)]
     assert table.groupby("text")["tokens"].unique().str[0].tolist() == n_tokens
     assert capsys.readouterr() == ("", "")
@@ -78,7 +78,9 @@ def test_columns_can_be_picked(columns, segments, tmp_path, folders, loaded):
     file = tmp_path / "odd.csv"
     file.write_text("a,b\nWho sat?,A cat sat.\n")
     table = scored(file, tmp_path, "--text-columns", columns, checkpoint=folders("bert"))
-    np.testing.assert_allclose(array(table), by_library(loaded("bert"), [Text(segments)])[1].scores, rtol=1e-6)
+    np.testing.assert_allclose(
+        array(table), by_library(loaded("bert"), [Text(segments)])[1].scores, rtol=1e-6, atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("direction", ["head-to-dependent", "both"])
@@ -86,7 +88,7 @@ def test_the_direction_can_be_chosen(direction, texts_file, tmp_path, folders, l
     table = scored(texts_file, tmp_path, "--direction", direction, checkpoint=folders("bert"))
     _, expected = by_library(loaded("bert"), read_typed(TYPED), ScoreSettings(direction=direction))
     _, default = by_library(loaded("bert"), read_typed(TYPED))
-    np.testing.assert_allclose(array(table), expected.scores, rtol=1e-6)
+    np.testing.assert_allclose(array(table), expected.scores, rtol=1e-6, atol=1e-6)
     assert not np.allclose(expected.scores, default.scores, equal_nan=True)
 
 
@@ -96,11 +98,11 @@ def test_further_roles_are_scored_where_they_are_named_and_go_through_every_comm
     table = scored(texts_file, tmp_path, "--roles", "all")
     assert list(table["role"].unique()) == [*ROLES, *FURTHER_ROLES]
     same = table[table["role"].isin(ROLES)].reset_index(drop=True)
-    pd.testing.assert_frame_equal(same, usual, rtol=1e-6)
+    pd.testing.assert_frame_equal(same, usual, rtol=1e-5, atol=1e-6)
     named = scored(texts_file, tmp_path, "--roles", "duplicate,previous")
     assert list(named["role"].unique()) == ["previous", "duplicate"]
     further = table[table["role"].isin(["previous", "duplicate"])].reset_index(drop=True)
-    pd.testing.assert_frame_equal(named, further, rtol=1e-6)
+    pd.testing.assert_frame_equal(named, further, rtol=1e-5, atol=1e-6)
     parquet, roles_file, compared = (str(tmp_path / name) for name in ("scores.parquet", "roles.csv", "compared.csv"))
     assert main(["roles", parquet, "--output", roles_file]) == 0
     assert list(pd.read_csv(roles_file)["role"].unique()) == ["previous", "duplicate"]
@@ -176,7 +178,7 @@ def test_roles_are_written_as_one_row_per_role_layer_and_head(texts_file, tmp_pa
     stays = stability(tests, resamples(of_library.scores, of_library.uniform))
     np.testing.assert_allclose(table["stability"], stays.ravel(), atol=0.02)
     evidence = role_evidence(of_library.scores, Criterion(), of_library.uniform)
-    np.testing.assert_allclose(table["evidence"], np.exp(evidence).ravel(), rtol=1e-4)
+    np.testing.assert_allclose(table["evidence"], np.exp(evidence).ravel(), rtol=1e-4, atol=1e-6)
     np.testing.assert_array_equal(table["holds_anytime"], holds_by_evidence(evidence, Criterion()).ravel())
 
 
@@ -187,7 +189,7 @@ def test_roles_are_the_same_over_texts_and_over_a_file_of_their_scores_but_not_o
     assert main(["roles", given, "--output", outputs[0], "--alpha", "0.1"]) == 0
     assert main(["roles", *of_texts, "--output", outputs[1], "--scale", "share", "--alpha", "0.1"]) == 0
     a, b = map(pd.read_parquet, outputs)
-    pd.testing.assert_frame_equal(a, b, rtol=1e-6)
+    pd.testing.assert_frame_equal(a, b, rtol=1e-5, atol=1e-6)
     assert a.attrs == b.attrs
     assert a.attrs.items() >= {"tau": "0.5", "alpha": "0.1", "scale": "share", "checkpoint": "bundled"}.items()
     capsys.readouterr()
@@ -307,9 +309,9 @@ def test_rows_of_scores_may_stand_in_any_order(tmp_path):
     for name in ("s", "t"):
         assert main(["roles", str(tmp_path / f"{name}.parquet"), "--output", str(tmp_path / f"{name}.csv")]) == 0
         found.append(pd.read_csv(tmp_path / f"{name}.csv"))
-    pd.testing.assert_frame_equal(*found)
+    pd.testing.assert_frame_equal(*found, rtol=1e-5, atol=1e-6)
     means = found[0]["mean"].to_numpy().reshape(2, 2, 3)
-    np.testing.assert_allclose(means, scores.mean(0))
+    np.testing.assert_allclose(means, scores.mean(0), rtol=1e-5, atol=1e-6)
     assert found[0]["role"].unique().tolist() == ["syntactic", "local"]
 
 

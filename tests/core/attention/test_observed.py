@@ -132,7 +132,7 @@ def test_stopping_shows_the_same_tiles_and_computes_no_output(family, loaded):
     assert observe(checkpoint.model, inputs, Pass(observers=[whole])) is not None
     assert observe(checkpoint.model, inputs, Pass(observers=[stopped], calls=[0], stops=True)) is None
     assert [tile.layer for tile in stopped.tiles] == [0]
-    assert torch.equal(stopped.tiles[0].probabilities, whole.tiles[0].probabilities)
+    torch.testing.assert_close(stopped.tiles[0].probabilities, whole.tiles[0].probabilities)
     again = Recorder()
     observe(checkpoint.model, inputs, Pass(observers=[again]))
     assert [tile.layer for tile in again.tiles] == [0, 1]
@@ -143,10 +143,10 @@ def test_only_the_calls_that_are_watched_are_seen_under_their_layers(loaded):
     inputs = inputs_of(checkpoint, TEXTS)
     whole, second = Recorder(), Recorder()
     output = observe(checkpoint.model, inputs, Pass(observers=[whole]))[0]
-    assert torch.equal(observe(checkpoint.model, inputs, Pass(observers=[second], calls=[1]))[0], output)
+    torch.testing.assert_close(observe(checkpoint.model, inputs, Pass(observers=[second], calls=[1]))[0], output)
     (tile,) = second.tiles
     assert tile.layer == 0
-    assert torch.equal(tile.probabilities, whole.tiles[1].probabilities)
+    torch.testing.assert_close(tile.probabilities, whole.tiles[1].probabilities)
 
 
 def test_a_model_in_training_mode_is_refused(loaded):
@@ -198,7 +198,7 @@ def test_two_passes_in_two_threads_do_not_mix(loaded):
     for thread in threads:
         thread.join(timeout=60)
     for one, together in zip(alone, found):
-        assert torch.equal(one, together)
+        torch.testing.assert_close(one, together)
 
 
 def test_a_pass_inside_a_pass_disturbs_neither(loaded):
@@ -212,8 +212,8 @@ def test_a_pass_inside_a_pass_disturbs_neither(loaded):
                 inner.append(of_one(checkpoint, TEXTS[1]))
             super().observe(tile)
 
-    assert torch.equal(of_one(checkpoint, TEXTS[0], Nesting), alone[0])
-    assert torch.equal(inner[0], alone[1])
+    torch.testing.assert_close(of_one(checkpoint, TEXTS[0], Nesting), alone[0])
+    torch.testing.assert_close(inner[0], alone[1])
 
 
 def test_half_precision_is_summed_in_float32(loaded):

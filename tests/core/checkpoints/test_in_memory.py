@@ -102,7 +102,7 @@ def test_everything_is_afterwards_as_it_was(family, implementation):
         torch.rand(1), random.random(), np.random.rand()
     assert state_of(model) == before
     assert all(torch.equal(value, weights[name]) for name, value in model.state_dict().items())
-    assert torch.equal(output_of(model, tokenizer), output)
+    torch.testing.assert_close(output_of(model, tokenizer), output)
     if family == "llama":  # which keeps angles between its passes
         ids = tokenizer("the cat sat", return_tensors="pt")["input_ids"]
         model(input_ids=ids, labels=ids).loss.backward()
@@ -150,7 +150,7 @@ def test_a_hook_that_changes_the_model_by_hand_changes_what_is_observed():
     with observed_in_place(model, tokenizer) as checkpoint:
         changed = find(ROLE_ANALYSIS, checkpoint, TEXTS).scored.scores
     hook.remove()
-    np.testing.assert_array_equal(changed[:, :, 0], plain[:, :, 0])
+    np.testing.assert_allclose(changed[:, :, 0], plain[:, :, 0], rtol=1e-5, atol=1e-6)
     assert not np.allclose(changed[:, :, 1], plain[:, :, 1], equal_nan=True)
 
 

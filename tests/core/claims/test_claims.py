@@ -93,7 +93,7 @@ def test_a_head_that_is_built_holds_a_ruler_only_holds_at_its_distance_and_a_uni
     assert table.evidence[0] > 20 > 1 > table.evidence[2]
     assert "L1 H1 only as a positional ruler" in says
     called = sieve.claim(planted, "L1 H0, L1 H1, L0 H1", role="induction", number=7, device="cpu")
-    pd.testing.assert_frame_equal(called.table, table)
+    pd.testing.assert_frame_equal(called.table, table, rtol=1e-5, atol=1e-6)
     assert called.result.summary in says
     _, table, _ = told(planted, "L0 H0 and L0 H1 are previous-token heads", "--number", "4", suffix="csv")
     assert (table["layer"][0], table["head"][0]) == BEFORE
@@ -130,9 +130,9 @@ def test_the_same_claim_is_tested_on_other_texts_and_in_other_checkpoints(plante
     assert f"{planted}, mine.txt: holds for 1 of 2 (L1 H0).\n{bert}, probe texts: The claim cannot be tested" in says
     alone = told(planted, claimed, "--texts", str(tmp_path / "mine.txt"))[1]
     columns = ["layer", "head", "verdict", "mean", "p_adjusted", "evidence"]
-    pd.testing.assert_frame_equal(table[columns][2:4].reset_index(drop=True), alone[columns])
+    pd.testing.assert_frame_equal(table[columns][2:4].reset_index(drop=True), alone[columns], rtol=1e-5, atol=1e-6)
     called = sieve.claim(planted, claimed, number=3, also={"mine.txt": texts, bert: bert})
-    pd.testing.assert_frame_equal(called.table[columns], table[columns][:4])
+    pd.testing.assert_frame_equal(called.table[columns], table[columns][:4], rtol=1e-5, atol=1e-6)
     assert called.result.summary in says
     status, _, says = told(planted, claimed, "--also", str(tmp_path / "gone"))
     assert (status, "gone" in says) == (2, True)

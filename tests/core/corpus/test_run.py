@@ -97,7 +97,7 @@ def test_scores_are_those_of_the_pass(done, loaded):
         analysis.results(loaded("bert"), scores_question(ROLES, parses=False), typed()), ScoreSettings()
     )
     np.testing.assert_allclose(scores, direct.scores, rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(uniform, direct.uniform, rtol=1e-6)
+    np.testing.assert_allclose(uniform, direct.uniform, rtol=1e-6, atol=1e-6)
     assert np.isnan(scores[:, ROLES.index("syntactic")]).all()
 
 
@@ -202,7 +202,7 @@ def test_roles_with_syntactic_ones_surface_and_relations_reduce_to_the_same_numb
         expected = getattr(head_statistics(direct, 0.05, ranks), name)[held]
         np.testing.assert_allclose(getattr(part.surface(0.05), name), expected, rtol=1e-3, atol=1e-4)
     layers = layer_statistics(direct)
-    np.testing.assert_allclose(part.layers(0.05).mean[:2], layers.mean, rtol=1e-4)
+    np.testing.assert_allclose(part.layers(0.05).mean[:2], layers.mean, rtol=1e-4, atol=1e-6)
     expected, (labels, rare) = head_labels(positional(direct), rare_shares(direct, ranks)), part.labels()
     np.testing.assert_array_equal(labels.positional.offset, expected.positional.offset)
     np.testing.assert_array_equal(labels.rare, expected.rare)
@@ -226,11 +226,11 @@ def test_roles_with_syntactic_ones_surface_and_relations_reduce_to_the_same_numb
     table = pd.read_csv(output, comment="#")
     assert len(table) == found.accuracy.size
     for name in ("accuracy", "low", "high"):
-        np.testing.assert_allclose(table[name], getattr(found, name).ravel(), rtol=1e-5)
+        np.testing.assert_allclose(table[name], getattr(found, name).ravel(), rtol=1e-5, atol=1e-6)
     of_all = table[table["relation"] == "all"]
     assert set(of_all["cases"]) == {found.n_cases[0]}
     assert set(of_all["offset"]) == {found.offset[0]}
-    np.testing.assert_allclose(of_all["baseline"], found.offset_accuracy[0], rtol=1e-5)
+    np.testing.assert_allclose(of_all["baseline"], found.offset_accuracy[0], rtol=1e-5, atol=1e-6)
     assert corpus("show", folder, "--question", "surface") == 0
     assert "statistic" in capsys.readouterr().out
 

@@ -33,8 +33,7 @@ def weights(folder):
 
 
 def assert_same(a, b):
-    assert a.keys() == b.keys()
-    assert all(torch.equal(values, b[name]) for name, values in a.items())
+    torch.testing.assert_close(a, b)
 
 
 @pytest.fixture(scope="module")

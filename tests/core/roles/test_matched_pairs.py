@@ -96,8 +96,8 @@ def test_scores_of_pairs_are_those_of_a_count_word_by_word(family, loaded):
     checkpoint = loaded(family)
     for text, found in zip(TEXTS, results(checkpoint, MATCHED_PAIRS, TEXTS), strict=True):
         related, unrelated = brute_force(checkpoint, text)
-        np.testing.assert_allclose(found.related, related, rtol=1e-4)
-        np.testing.assert_allclose(found.unrelated, unrelated, rtol=1e-4)
+        np.testing.assert_allclose(found.related, related, rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(found.unrelated, unrelated, rtol=1e-4, atol=1e-6)
     assert np.isfinite(results(checkpoint, MATCHED_PAIRS, TEXTS[:1])[0].related).any()
     assert np.isnan(results(checkpoint, MATCHED_PAIRS, TEXTS[2:])[0].related).all()
 
@@ -163,12 +163,12 @@ def test_pairs_of_a_written_role_are_compared_with_others_at_their_distance_in_t
     parsed = with_relations(pass_texts(checkpoint, texts), texts, wanted, noted=role.is_noted)
     for found, prepared in zip(results(checkpoint, question, texts), parsed, strict=True):
         related, unrelated = token_by_token(checkpoint, prepared, role)
-        np.testing.assert_allclose(found.related[0], related, rtol=1e-4)
-        np.testing.assert_allclose(found.unrelated[0], unrelated, rtol=1e-4)
+        np.testing.assert_allclose(found.related[0], related, rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(found.unrelated[0], unrelated, rtol=1e-4, atol=1e-6)
     found = results(checkpoint, question, texts)
     if rule == "an offset":  # where every pair of the first text has another one at its distance
         (measured,) = results(checkpoint, scores_question(roles), texts[:1])
-        np.testing.assert_allclose(found[0].related[0], measured.measures[0], rtol=1e-4)
+        np.testing.assert_allclose(found[0].related[0], measured.measures[0], rtol=1e-4, atol=1e-6)
     tests = matched_tests(found, "both", Criterion(), roles)
     both = joined_tests([tests, tests])
     assert (both.roles, both.p.shape[0]) == (2 * (role.name,), 2)

@@ -19,7 +19,7 @@ def test_a_text_as_it_is_shown_has_the_scores_of_the_question_and_the_attention_
     prepared = prepare(checkpoint, text, SELF)
     passed = pass_text(checkpoint, text, prepared, SELF, ScoreSettings())
     expected = role_scores(results(checkpoint, SCORES, [text]), ScoreSettings())
-    np.testing.assert_allclose(passed.scores, expected.scores[0], rtol=1e-5)
+    np.testing.assert_allclose(passed.scores, expected.scores[0], rtol=1e-5, atol=1e-6)
     assert passed.text_attention.text.pairs, "grammatical relations are known"
     eager = naive.eager_attention(BertModel, folders("bert"), prepared.source.ids, prepared.source.type_ids)
     np.testing.assert_allclose(passed.text_attention.attention, np.asarray(eager), atol=1e-5)

@@ -219,7 +219,7 @@ def test_the_observer_needs_only_the_layers_up_to_the_last(loaded, expected):
     observer = ScoreObserver([batch_sieves(texts, causal=False)] * 2, 3, "cpu", checkpoint.statistics_dtype)
     assert observe(checkpoint.model, model_inputs(checkpoint, texts), Pass(observers=[observer])) is not None
     # A product without the values' columns is summed in another order.
-    np.testing.assert_allclose(observer.scores()[0], measures_of(checkpoint, texts), rtol=1e-5)
+    np.testing.assert_allclose(observer.scores()[0], measures_of(checkpoint, texts), rtol=1e-5, atol=1e-6)
 
 
 def test_a_head_that_is_off_is_gone_from_the_pass(loaded, expected):

@@ -51,7 +51,9 @@ def test_a_built_in_role_scores_the_same_as_written_in_the_language_of_rules(rol
         expected, found = (scores(checkpoint, each, scale) for each in (role, written(BUILT_IN[role])))
         assert np.isfinite(expected.scores).any()
         for array in ("scores", "uniform", "greatest"):
-            np.testing.assert_allclose(getattr(found, array), getattr(expected, array), rtol=1e-6, err_msg=array)
+            np.testing.assert_allclose(
+                getattr(found, array), getattr(expected, array), rtol=1e-6, atol=1e-6, err_msg=array
+            )
 
 
 VERB = '{RIGHT_ID = "v", RIGHT_ATTRS = {POS = "VERB"}}'
@@ -210,7 +212,7 @@ def test_a_file_is_scored_by_command_and_from_python_and_called_by_its_name(tmp_
     assert list(table["role"].unique()) == ["previous", "mine"]
     assert table.attrs["role mine"] == '{"role":1,"to":{"offset":-1}}'
     previous, mine = (of_role["score"].to_numpy() for _, of_role in table.groupby("role", sort=False))
-    np.testing.assert_allclose(mine, previous, rtol=1e-6)
+    np.testing.assert_allclose(mine, previous, rtol=1e-6, atol=1e-6)
     found = attention_sieve.scores("bundled", [" ".join(TEXTS[0].segments)], roles=["local"], role=role).table
     assert list(found["role"].unique()) == ["local", "mine"]
     assert main(["compare", *map(str, (a, b)), "--output", str(tmp_path / "c.csv")])

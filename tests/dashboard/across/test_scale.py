@@ -54,7 +54,7 @@ def test_under_the_share_the_grid_the_counts_and_the_table_of_roles_are_the_libr
     scored, tests = by_library(0.3)
     grid = sent(at, "Roles of the heads")
     assert (first["noun"], grid["noun"], grid["tau"]) == ("score", "share", 0.3)
-    np.testing.assert_allclose(array(grid, "scores"), tests.mean, rtol=1e-6)
+    np.testing.assert_allclose(array(grid, "scores"), tests.mean, rtol=1e-6, atol=1e-6)
     np.testing.assert_array_equal(array(grid, "states", np.uint8), tests.holds)
     np.testing.assert_allclose(array(grid, "p"), tests.p_adjusted, rtol=1e-6)
     np.testing.assert_array_equal(array(grid, "uniform")[..., 0], scored.mean_references()[0])
@@ -68,7 +68,7 @@ def test_under_the_share_the_grid_the_counts_and_the_table_of_roles_are_the_libr
     assert ", ".join([*named, "block not tested"]) in counts, "texts of one segment have no block score"
     assert tests.holds[:4].any(), "else the counts say nothing"
     table = at.dataframe[0].value
-    np.testing.assert_allclose(table["mean"], head_table(tests)["mean"], rtol=1e-6)
+    np.testing.assert_allclose(table["mean"], head_table(tests)["mean"], rtol=1e-6, atol=1e-6)
     assert table["holds"].tolist() == tests.holds.ravel().tolist()
     assert written(at, "Too short") == []
 

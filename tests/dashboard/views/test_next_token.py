@@ -35,7 +35,7 @@ def test_the_next_token_stands_on_the_page_before_anything_is_switched_off(gpt2,
     checkpoint = load_checkpoint(find_checkpoint(small("gpt2", "CausalLM")))
     settings = PassSettings("self")
     expected = next_tokens(checkpoint, prepare(checkpoint, Text((TEXT,)), settings), settings)
-    np.testing.assert_allclose(table(at)["probability"], np.exp(expected.log_probabilities[0]), rtol=1e-5)
+    np.testing.assert_allclose(table(at)["probability"], np.exp(expected.log_probabilities[0]), rtol=1e-5, atol=1e-6)
     assert at.selectbox(key="guess").value == expected.position
     assert any(each.value == wording.ADDED_NOTE for each in at.caption)
 
@@ -54,7 +54,9 @@ def test_with_heads_off_both_stand_side_by_side_with_the_change_of_any_token(gpt
         (words,) = command_of(at, download)
         assert main(words) == 0
     written, heads = pd.read_parquet("tokens.parquet"), pd.read_parquet("next-token.parquet")
-    np.testing.assert_allclose(rows[["all heads on", "without"]], written[["all on", "probability"]], rtol=1e-4)
+    np.testing.assert_allclose(
+        rows[["all heads on", "without"]], written[["all on", "probability"]], rtol=1e-4, atol=1e-6
+    )
     ranking = next(each.value for each in at.dataframe if "looks at" in each.value)
     for column in ("adds", "share", "on copies"):
         np.testing.assert_allclose(ranking[column], heads[column], rtol=1e-3, atol=1e-6)

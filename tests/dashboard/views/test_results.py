@@ -67,7 +67,7 @@ def test_roles_are_those_of_the_statistics(opened, folders_of_results, tab):
     assert f"**{n_any} of 6 heads** hold a role at tau 3" in told(at)
     assert f"{N_TEXTS} texts of" in told(at)
     means = scores_in(sent(at, "Roles of the heads"))
-    np.testing.assert_allclose(means, tests.mean.reshape(len(tests.roles), -1), rtol=1e-6)
+    np.testing.assert_allclose(means, tests.mean.reshape(len(tests.roles), -1), rtol=1e-6, atol=1e-6)
 
 
 OF_PAGES = {
@@ -85,7 +85,7 @@ def test_the_command_of_a_page_writes_the_numbers_that_it_shows(opened, folders_
     for line in command_of(at, f"table of {name}"):
         assert main(line) == 0
     shown = next(each.value for each in at.dataframe if column in each.value)
-    np.testing.assert_allclose(shown[column], pd.read_parquet(file)["mean"], rtol=1e-6)
+    np.testing.assert_allclose(shown[column], pd.read_parquet(file)["mean"], rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("tab", [surface_words.SHARES, surface_words.HEADS, surface_words.LAYERS, words.PARTS])

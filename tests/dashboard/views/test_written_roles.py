@@ -20,7 +20,7 @@ def test_a_role_in_the_link_stands_in_the_grid_with_its_look_and_scores_as_the_b
     at.pills(key=state.FURTHER).set_value(["previous"]).run()
     grid = sent(at, GRID)
     assert grid["roles"][-1] == {"label": "look back", "letter": "G", "color": "#AA3377", "ink": "#FFFFFF"}
-    np.testing.assert_allclose(scores_in(grid)[-1], scores_in(grid)[-2], rtol=1e-5)
+    np.testing.assert_allclose(scores_in(grid)[-1], scores_in(grid)[-2], rtol=1e-5, atol=1e-6)
     assert any(" look back" in each.value and PREFIX not in each.value for each in at.markdown)
 
 

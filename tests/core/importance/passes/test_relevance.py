@@ -110,7 +110,9 @@ def test_relevances_of_source_and_target_sum_to_the_logit_of_an_encoder_decoder(
             prepared = prepare(checkpoint, text, PassSettings("decoder"))
             assert len(of_text.tokens) == len(prepared.source.ids) + len(prepared.target.ids)
             assert of_text.tokens.sum() == pytest.approx(float(of_text.top), rel=1e-4)
-            np.testing.assert_allclose(of_text.tokens, by_kind["encoder"][PAIRS.index(text)].tokens, rtol=1e-5)
+            np.testing.assert_allclose(
+                of_text.tokens, by_kind["encoder"][PAIRS.index(text)].tokens, rtol=1e-5, atol=1e-6
+            )
             attention = checkpoint.attentions[kind]
             assert of_text.heads.shape == (attention.n_layers, attention.n_heads)
     alone = results(checkpoint, relevance_question("output"), TEXTS, PassSettings("encoder"))

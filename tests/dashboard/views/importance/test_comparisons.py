@@ -111,7 +111,7 @@ def test_two_samples_are_compared_over_texts_that_are_in_one_of_them_only(opened
         (tmp_path / f"{name}.jsonl").write_bytes(lines_of(of_set))
     for column, line in zip(("first", "second"), command_of(at, "heads on two sets of texts")):
         assert main(line) == 0
-        np.testing.assert_allclose(rows[column], pd.read_parquet(f"{column}.parquet")["without"], rtol=1e-4)
+        np.testing.assert_allclose(rows[column], pd.read_parquet(f"{column}.parquet")["without"], rtol=1e-4, atol=1e-6)
     summary = told(at, "Pearson's correlation of the changes")
     assert summary.startswith("6 heads, 64 texts against 64 texts: ")
     assert f"**{pearsonr(rows['first'], rows['second'])[0]:.2f} (95% interval" in summary
