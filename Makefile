@@ -12,7 +12,7 @@ export OMP_WAIT_POLICY ?= PASSIVE
 # The tests start many processes: each reads what the first one has compiled.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: app audit bench class imports lock packages pages pictures programs ray samples soak test types units \
+.PHONY: app audit bench class imports lock packages pages pictures programs ray samples soak style test types units \
     sample-checkpoint sample-decoder sample-tasks
 # The fine-tuned pair of the last lesson is made beside the dashboard, when nothing else needs the processor; what shows
 # it appears once it is there. It stops with the dashboard, and the next start goes on with it.
@@ -37,13 +37,24 @@ class: $(VENV)/prepared
 PROCESSES = $(shell $(PYTHON) -c 'import os; print(min(os.cpu_count(), 4))')
 # The unit tests leave the cores idle now and then: imports and types are checked meanwhile, and the pages' samples scored.
 # apt-get waits for its downloads while pip works.
+# A step that fails keeps no other from running: what it printed last is shown again at the end.
 test:
 	$(MAKE) -j2 $(VENV)/compiled packages
 	$(MAKE) programs
+	rm -rf build/steps
+	mkdir -p build/steps
+	$(MAKE) -j5 $(addprefix build/steps/,style units imports types samples)
+	ATTENTION_SIEVE_TEST_SAMPLES='$(SAMPLES)' $(MAKE) build/steps/pages
+	@for failed in $$(cd build/steps && ls *.failed 2> /dev/null); do \
+	    printf '\nFailed: %s\n' $${failed%.failed}; tail -n 60 build/steps/$${failed%.failed}; done; \
+	! ls build/steps/*.failed > /dev/null 2>&1
+
+build/steps/%:
+	@{ $(MAKE) $* || touch $@.failed; } 2>&1 | tee $@
+
+style: $(VENV)/test-installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(MAKE) -j4 units imports types samples
-	ATTENTION_SIEVE_TEST_SAMPLES='$(SAMPLES)' $(MAKE) pages
 
 # Chromium and nginx, where they are missing: what apt-get has of them, then Playwright's.
 packages: $(VENV)/created

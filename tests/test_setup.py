@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -64,10 +65,52 @@ def test_apt_get_installs_chromium_once(install, tmp_path):
         assert asked.read_text().splitlines() == expected
 
 
-def test_ci_runs_the_readmes_test_command_and_nothing_else():
-    lines = (ROOT / ".ci" / "run").read_text("utf-8").splitlines()
-    commands = [line for line in lines if not line.startswith("#")]
-    assert commands == ["set -eu", 'cd "$(dirname "$0")/.."', "exec make test"]
+@pytest.fixture
+def steps(tmp_path):
+    """steps(script): `make test` in a folder where all is installed and `python` is this shell script."""
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    commands = tmp_path / ".venv" / "bin"
+    commands.mkdir(parents=True)
+    (tmp_path / "tests").mkdir()
+    for name in ("requirements.txt", "requirements.lock", "tests/requirements.txt", "requirements-ray.txt"):
+        (tmp_path / name).touch()
+    for name in ("created", "installed", "test-installed", "compiled"):
+        (tmp_path / ".venv" / name).touch()
+
+    def run(script):
+        for name, text in {"python": script, **dict.fromkeys(("ruff", "lint-imports", "mypy"), "exit 0")}.items():
+            (commands / name).write_text(f"#!/bin/sh\n{text}\n")
+            (commands / name).chmod(0o755)
+        return subprocess.run(["make", "test"], cwd=tmp_path, capture_output=True, text=True)
+
+    return run
+
+
+def test_a_step_that_fails_keeps_no_other_from_running_and_is_shown_at_the_end(steps):
+    tests = 'case "$*" in *--ignore=tests/browser*) echo FAILED of units;'
+    for script, failed in ((f"{tests} exit 1;; *tests/browser*) echo pages passed;; esac", True), ("exit 0", False)):
+        ended = steps(script)
+        assert (ended.returncode != 0) == failed
+        assert ("Failed: units" in ended.stdout) == failed
+        if failed:
+            _, after_pages = ended.stdout.split("pages passed")
+            assert "FAILED of units" in after_pages
+
+
+def test_ci_runs_the_readmes_test_command_and_by_turns_with_the_instructions_of_other_processors(tmp_path):
+    (tmp_path / ".ci").mkdir()
+    shutil.copy(ROOT / ".ci" / "run", tmp_path / ".ci")
+    for name, script in {"date": "echo $DAY", "make": "echo $* $ATEN_CPU_CAPABILITY; exit 7"}.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+    ran = []
+    for day in ("008", "009", "010"):
+        environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}", "DAY": day}
+        environment.pop("ATEN_CPU_CAPABILITY", None)
+        ended = subprocess.run(["sh", ".ci/run"], cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert ended.returncode == 7
+        ran.append(ended.stdout.splitlines()[-1].strip())
+    assert ran == ["test avx2", "test", "test default"]
 
 
 def test_the_version_and_the_works_to_cite_are_the_same_wherever_they_are_named():
