@@ -446,6 +446,15 @@ def not_known(parts: Sequence[tuple[str, str]]) -> str:
     return f"The model does not know {named}: it reads {token} instead."
 
 
+def not_english(language: str, has_parser: bool) -> str:
+    """What is said of a text in another language while texts are parsed as English."""
+    choose = f" Choose {language} under *{TEXT_LANGUAGE}* in the sidebar to see it." if has_parser else ""
+    return (
+        f"This looks like {language}. The parser here reads English, as the built-in model does, so the text's grammar "
+        f"is left out.{choose}"
+    )
+
+
 def duration(seconds: float) -> str:
     return f"about {max(1, round(seconds))} s" if seconds < 100 else f"about {seconds / 60:.0f} min"
 

@@ -36,12 +36,16 @@ class Strongest:
     """Which head it is, by step and role."""
 
 
+NO_HEADS: Final = Strongest(roles=(), steps=(), shares=np.empty((0, 0)), heads=())
+
+
 def formation(
     measured: Sequence[ValidationResult], strongest: Strongest, shown: int, last: int, n_choices: int
 ) -> Figure:
     """Loss of copied tokens over training steps, and below it how strong the strongest head of each role is.
 
     Args:
+        strongest: NO_HEADS for the loss alone.
         shown: the step that is shown elsewhere, marked by a line.
         last: step at which the run ends.
         n_choices: size of the vocabulary, whose logarithm is the loss of a guess.
@@ -70,9 +74,17 @@ def formation(
 @lru_cache(maxsize=16)
 def _spec(roles: tuple[str, ...], last: int, most: float) -> Spec:
     x = steps_position("step", "training step", last)
+    height = HEIGHT if roles else LOSS_HEIGHT
     shown = (
-        of_kind("shown").mark_rule(color=INK, strokeDash=[5, 3]).encode(x=x, y=alt.YValue(0), y2=alt.Y2Value(HEIGHT))
+        of_kind("shown").mark_rule(color=INK, strokeDash=[5, 3]).encode(x=x, y=alt.YValue(0), y2=alt.Y2Value(height))
     )
+    if not roles:
+        return template(
+            alt.layer(shown, _losses(x, most)),
+            title="How the model learns",
+            reading=("how surprising copied tokens are; dashed: the step shown",),
+            height=height,
+        )
     return template(
         alt.layer(shown, _losses(x, most), _shares(x, roles)).resolve_scale(y="independent"),
         title="Heads in formation",
@@ -80,7 +92,7 @@ def _spec(roles: tuple[str, ...], last: int, most: float) -> Spec:
             "above: how surprising copied tokens are",
             "below: the strongest head of each role; dashed: the step shown",
         ),
-        height=HEIGHT,
+        height=height,
     )
 
 
@@ -124,7 +136,8 @@ def _shares(x: "alt.X", roles: tuple[str, ...]) -> "alt.LayerChart":
 
 
 def _description(measured: Sequence[ValidationResult], strongest: Strongest) -> str:
-    sentences = ["Loss of copied tokens over training steps, and the share above chance of the strongest head by role."]
+    heads = ", and the share above chance of the strongest head by role" if strongest.roles else ""
+    sentences = [f"Loss of copied tokens over training steps{heads}."]
     if measured:
         first, last = (f"{at.loss:.2f} nats at step {at.step:,}" for at in (measured[0], measured[-1]))
         sentences.append(f"Loss {first}, {last}.")

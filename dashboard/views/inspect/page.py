@@ -15,7 +15,8 @@ from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.core.roles.question import PassedText
 from attention_sieve.core.roles.roles import known_roles, shown_roles
 from attention_sieve.core.roles.sieves import telling_head
-from attention_sieve.core.texts.parsers import ENGLISH
+from attention_sieve.core.texts.languages import foreign_language
+from attention_sieve.core.texts.parsers import ENGLISH, NO_PARSER, parsers_by_language
 from attention_sieve.core.texts.text import Text, text_of, write_typed
 from attention_sieve.core.texts.tokens import unknown_parts
 from attention_sieve.dashboard import controls, state
@@ -182,8 +183,10 @@ def _answer(visit: Visit, screen: PassedText, typed: str) -> bool:
 
 
 def _notes_on_text(screen: PassedText) -> None:
-    """Name the parts of the text that the tokenizer does not know, and say which words look at which others."""
+    """Say whose grammar is left out, which parts the tokenizer does not know, and which words look at which others."""
     pass_text = screen.text_attention.text
+    if screen.text.parser == NO_PARSER and (language := foreign_language(" ".join(screen.text.segments))):
+        st.info(shared_wording.not_english(language, language in parsers_by_language()))
     if pass_text.kind == "cross":
         st.info(shared_wording.ACROSS)
     elif pass_text.kind != "decoder" and (parts := unknown_parts(screen.text, pass_text.queries)):
@@ -197,12 +200,14 @@ def _typed(at_first: str) -> tuple[str, Text]:
         typed = controls.typed_texts(shared_wording.YOUR_TEXTS, "text", at_first, height="content")
         st.button(wording.LOOK, key="look", icon=":material/visibility:", help=wording.LOOK_HELP)  # a click is enough
         keep_button()
-        word_swap.change_a_word()
+        word_swap.change_a_word(typed)
         pair_fields()
         writing.write_button()
     texts = (text_of([typed], "The chat"),) if writing.is_chat() else controls.read_typed_texts(typed)
     text = text_on_screen(texts)
     say_what_was_kept(text)
+    if state.parser() is None and foreign_language(" ".join(text.segments)):
+        text = replace(text, parser=NO_PARSER)  # English relations between its words would be nonsense
     return typed, text
 
 

@@ -19,7 +19,7 @@ from attention_sieve.dashboard import controls, drawer, state
 from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
 from attention_sieve.dashboard.components.grid import WITHOUT_TEXT, GridOnText, frame_of, patterns_of
 from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
-from attention_sieve.dashboard.figures.laboratory.formation import formation
+from attention_sieve.dashboard.figures.laboratory.formation import NO_HEADS, formation
 from attention_sieve.dashboard.files.provenance import without_command
 from attention_sieve.dashboard.offers import laboratory_runs
 from attention_sieve.dashboard.plain import plain
@@ -28,6 +28,7 @@ from attention_sieve.dashboard.views import corpus as corpora
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.charts import chart, head_selection, show_head_map
 from attention_sieve.dashboard.views.corpus import Corpus
+from attention_sieve.dashboard.views.finetune import runs as training_runs
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.laboratory import wording
 from attention_sieve.dashboard.views.laboratory.numbers import (
@@ -63,7 +64,8 @@ def _laboratory() -> None:
     if not runs:
         if state.lesson_is_on(PAGE):
             lesson_panel(top, frame.without_corpus())
-        st.info(f"{NOT_HERE} {wording.NONE_OFFERED}" if is_public() else wording.NO_RUN)
+        if training_runs.running() is None:
+            st.info(f"{NOT_HERE} {wording.NONE_OFFERED}" if is_public() else wording.NO_RUN)
         return
     by_name = {run.name: run for run in runs}
     if st.session_state.get(RUN, runs[0].name) not in by_name:
@@ -149,7 +151,7 @@ def _below(
             _verdict(run, visit)
         copied = _copies(visit) if shows(PAGE, "switches") else None
     with right:
-        if shows(PAGE, "formation"):
+        if shows(PAGE, "formation") or shows(PAGE, "losses"):
             _formation(run, visit, tested)
         if copied is not None:
             show_head_map(
@@ -167,7 +169,7 @@ def _grid(visit: Visit, tested: Corpus, text_attention: TextAttention | None) ->
     on_text = WITHOUT_TEXT
     if text_attention is not None:
         on_text = GridOnText(frame=frame_of(text_attention), patterns=patterns_of(text_attention))
-    most = highest_head(tested.tests.mean[ROLES.index("induction")])
+    most = (0, 0) if state.lesson_is_on(PAGE) else highest_head(tested.tests.mean[ROLES.index("induction")])
     n_layers, n_heads = tested.tests.mean.shape[1:]
     heads = state.chosen_heads(n_layers, n_heads, most, follow=True)
     selection = head_selection(GRID, heads, (visit.engine.files.fingerprint, state.n_pushed()))
@@ -206,8 +208,8 @@ def _step_of(visit: Visit) -> int:
 
 def _formation(run: SavedRun, visit: Visit, tested: Corpus) -> None:
     probes = controls.PROBES[visit.choice.corpus]
-    steps = drawn_steps(run.progress.saved)
-    strongest = strongest_heads({step: visit_at(run, step, probes) for step in steps})
+    steps = drawn_steps(run.progress.saved) if shows(PAGE, "formation") else []
+    strongest = strongest_heads({step: visit_at(run, step, probes) for step in steps}) if steps else NO_HEADS
     if strongest is None:
         return
     progress = run.progress
@@ -215,7 +217,7 @@ def _formation(run: SavedRun, visit: Visit, tested: Corpus) -> None:
         progress.held_out, strongest, _step_of(visit), max(1, progress.steps, progress.step), len(VOCABULARY)
     )
     chart("heads in formation", figure, without_command(corpora.facts(visit, tested)) | {"checkpoint": run.name})
-    if len(steps) < len(progress.saved):
+    if 0 < len(steps) < len(progress.saved):
         st.caption(wording.some_of(len(steps), len(progress.saved)))
 
 

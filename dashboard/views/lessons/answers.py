@@ -10,6 +10,8 @@ from attention_sieve.cache.answers import Engine, FindingRequest
 from attention_sieve.core.attention.settings import Head, PassSettings, head_name, head_names, highest_head
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.question import ablation_question
+from attention_sieve.core.laboratory.outcomes import copy_score
+from attention_sieve.core.laboratory.question import COPIED_TOKENS
 from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.controls import control_passes, counts_of
@@ -22,6 +24,7 @@ from attention_sieve.core.roles.uncertainty.anytime import odds
 from attention_sieve.core.texts.text import read_typed
 from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText
 from attention_sieve.core.word_links.on_text import words_on
+from attention_sieve.dashboard.offers import laboratory_runs
 from attention_sieve.dashboard.views.corpus import judged
 from attention_sieve.dashboard.views.lessons.computation import Phrase, StepInputs, StepResult, replace_values
 from attention_sieve.dashboard.views.lessons.outcomes import (
@@ -45,9 +48,9 @@ DOES: Final[dict[SimplePattern, str]] = {
 }
 NO_BREAK: Final = "\u00a0"
 CLOSE: Final = 0.1
-"""Relative error up to which a guessed number counts as right; an error of 1 always does."""
+"""Relative error up to which a guessed number counts as close; an error of 1 always does."""
 CLOSE_PERCENT: Final = 10
-"""Error up to which a guessed percentage counts as right."""
+"""Error up to which a guessed percentage counts as close."""
 
 
 def percent(share: float) -> str:
@@ -183,6 +186,15 @@ def grammar_heads(inputs: StepInputs) -> StepResult:
     )
 
 
+def grammar_letters(inputs: StepInputs) -> StepResult:
+    """The same, with the head of lesson 1; section "none" where it has no such role."""
+    assert inputs.tested is not None, "asked on the page of roles"
+    tests, head = inputs.tested.tests, _head_of_lesson_one(inputs)
+    place = (tests.roles.index(SYNTACTIC[0]), *head)
+    values = {"head": head_name(*head), "score": f"{tests.mean[place]:.2f}"}
+    return replace(replace_values(grammar_heads(inputs), values), section="" if tests.holds[place] else "none")
+
+
 def random_heads(inputs: StepInputs) -> StepResult:
     """Number of heads with that role in the same architecture with random weights, over the same texts."""
     assert inputs.tested is not None, "asked on the page of roles"
@@ -287,10 +299,9 @@ def changed_layer(inputs: StepInputs) -> StepResult:
     by_layer = moved.mean(axis=1)
     layer = int(by_layer.argmax())
     head = int(moved[layer].argmax())
-    # For a number of heads a close guess is right; for a layer only the exact one.
     result = replace(
         _number(layer, len(by_layer) - 1),
-        is_right=lambda guess: guess == layer,
+        is_close=lambda guess: False,  # the layer beside it is another layer
         doing=lambda guess: _moved(by_layer, guess) if isinstance(guess, int) else None,
     )
     return replace_values(
@@ -326,8 +337,10 @@ def _moved(by_layer: Float[np.ndarray, " layer"], layer: int) -> Phrase | None:
 
 
 def untrained(inputs: StepInputs) -> StepResult:
-    """Numbers of heads and layers of the laboratory's model; section "none" where none has been trained."""
-    return StepResult(values={}, section="none") if inputs.text_attention is None else size(inputs)
+    """Numbers of heads and layers of the laboratory's model; section "none" where none has been trained to the end."""
+    name = inputs.visit.choice.checkpoint.rpartition("/")[0]
+    is_trained = any(run.name == name and run.progress.state != "running" for run in laboratory_runs())
+    return size(inputs) if is_trained and inputs.text_attention is not None else StepResult(values={}, section="none")
 
 
 def copies(inputs: StepInputs) -> StepResult:
@@ -356,8 +369,20 @@ def copies_without(inputs: StepInputs) -> StepResult:
         section="none" if back.share < LEAST_SHARE or back.head[0] >= head[0] else "",
         heads=(back.head, head),
         of_guess=lambda guess: f"{guess}%",
-        is_right=lambda guess: isinstance(guess, int) and abs(guess - kept) <= CLOSE_PERCENT,
+        is_close=lambda guess: isinstance(guess, int) and abs(guess - kept) <= CLOSE_PERCENT,
     )
+
+
+def copies_together(inputs: StepInputs) -> StepResult:
+    """The loss of copied tokens with all heads on, and without each of these two heads."""
+    result = copies_without(inputs)
+    if result.section:
+        return result
+    visit = inputs.visit
+    outcomes = visit.inference.ask(visit.engine, COPIED_TOKENS, visit.texts, visit.settings, too_long="truncate")
+    score = copy_score(outcomes.results)
+    lower, upper = (f"{score.loss_without[head]:.2f}" for head in result.heads)
+    return replace_values(result, {"loss": f"{score.loss:.2f}", "without_lower": lower, "without_upper": upper})
 
 
 def _cells(role: str, text_attention: TextAttention) -> Bool[np.ndarray, "query key"]:
@@ -405,7 +430,8 @@ def _number(answer: int, most: int) -> StepResult:
         answer=answer,
         most=most,
         of_guess=str,
-        is_right=lambda guess: isinstance(guess, int) and abs(guess - answer) <= max(1, round(CLOSE * answer)),
+        is_right=lambda guess: guess == answer,
+        is_close=lambda guess: isinstance(guess, int) and abs(guess - answer) <= max(1, round(CLOSE * answer)),
         doing=lambda guess: Phrase("too_low" if guess < answer else "too_high") if isinstance(guess, int) else None,
     )
 

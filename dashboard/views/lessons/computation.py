@@ -61,6 +61,8 @@ class StepResult:
     of_guess: Callable[[Guess], str] = str
     """Describes a guess: its name, and how close it is."""
     is_right: Callable[[Guess], bool] = lambda guess: False
+    is_close: Callable[[Guess], bool] = lambda guess: False
+    """Whether a guess that is not right is at least near."""
     doing: Callable[[Guess], Phrase | None] = lambda guess: None
     """Says what a wrong guess does, or how it is wrong."""
 

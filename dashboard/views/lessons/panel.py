@@ -184,7 +184,8 @@ def _verdict(result: StepResult, guess: Guess) -> str:
         return f"*{say(language(), 'no_guess')}*"
     is_right = result.is_right(guess)
     icon = ":material/check_circle:" if is_right else ":material/arrow_right_alt:"
-    verdict = say(language(), "right" if is_right else "wrong", guess=plain(result.of_guess(guess)))
+    name = "right" if is_right else "close" if result.is_close(guess) else "wrong"
+    verdict = say(language(), name, guess=plain(result.of_guess(guess)))
     doing = None if is_right else result.doing(guess)
     said = "" if doing is None else say(language(), doing.name, **{name: plain(value) for name, value in doing.values})
     return f"{icon} **{verdict}** {said}".rstrip()

@@ -19,10 +19,13 @@ from attention_sieve.dashboard.views.lessons.content import PAPER, TEXTS, WITHOU
 from attention_sieve.dashboard.views.lessons.sentences import FAR, FIRST_EVIDENCE, NEAR
 
 Asks = Literal["", "head", "word", "number"]
-PagePart = Literal["switches", "special tokens", "chance", "summary", "grids", "training", "probes", "formation"]
+PagePart = Literal[
+    "switches", "special tokens", "chance", "summary", "grids", "training", "probes", "losses", "formation"
+]
 """Parts of pages: buttons that switch heads off, the switches above the arcs, which Present hides, counts under
 controls, the sentence on what changed between two checkpoints, and their grids; of the laboratory, its form, the choice
-of probe texts, and the figure of all saved steps."""
+of probe texts, and the figure of all saved steps: its losses, or with them the strongest heads, which would answer the
+lesson's question."""
 SWITCHES: Final[Set[PagePart]] = frozenset({"switches"})
 FILES: Final = ("what-a-head-is", "next-door-and-rest", "parser", "chance", "switch-off", "fine-tuning", "birth")
 FINE_TUNING, BIRTH = (FILES.index(name) + 1 for name in ("fine-tuning", "birth"))
@@ -139,8 +142,9 @@ LESSONS: Final[tuple[tuple[Step, ...], ...]] = (
         _ON_ROLES(
             name="count",
             puts={"corpus": "sample pairs and texts", state.OFF: []},
-            finds=answers.grammar_heads,
-            names=frozenset({"count", "heads", "texts", "even", "least"}),
+            finds=answers.grammar_letters,
+            names=frozenset({"count", "heads", "texts", "even", "least", "head", "score"}),
+            may_lack=True,
         ),
         _asking("random", "number", answers.grammar_heads, {}, "count", "heads", "texts", page="roles"),
         _ON_ROLES(
@@ -221,7 +225,7 @@ LESSONS: Final[tuple[tuple[Step, ...], ...]] = (
             puts={**_TRAINED, state.TOY_STEP: "0", "patterns": True},
             finds=answers.untrained,
             names=frozenset({"heads", "layers"}),
-            speaks_of=frozenset({"formation"}),
+            speaks_of=frozenset({"losses"}),
         ),
         _IN_LABORATORY(
             name="copies",
@@ -256,7 +260,8 @@ LESSONS: Final[tuple[tuple[Step, ...], ...]] = (
         ),
         _IN_LABORATORY(
             name="why",
-            finds=answers.copies,
+            finds=answers.copies_together,
+            names=frozenset({"head", "previous", "loss", "without_lower", "without_upper"}),
             speaks_of=frozenset({"formation"}),
         ),
         _IN_LABORATORY(

@@ -15,7 +15,7 @@ from attention_sieve.core.checkpoints.saved_runs import ValidationResult
 from attention_sieve.core.finetuning.journal import Journal
 from attention_sieve.core.laboratory.settings import N_HEADS, N_LAYERS
 from attention_sieve.core.laboratory.training import untrained_model
-from attention_sieve.dashboard import public
+from attention_sieve.dashboard import public, state
 from attention_sieve.dashboard.controls import is_pair_here
 from attention_sieve.dashboard.offers import laboratory_runs
 from attention_sieve.dashboard.views.finetune import runs as training_runs
@@ -182,12 +182,24 @@ def test_a_predicted_head_and_a_predicted_number_stand_beside_the_answers(app, h
     at = app("laboratory", lesson=str(BIRTH), step="5", said="0")
     left = int(re.search(r"Of \d+%, (\d+)% are left", told(at))[1])
     assert left < int(found[2])
-    assert f"You said 0%{': right' if left <= 10 else ''}." in told(at)
+    verdict = ": right" if left == 0 else ": close" if left <= 10 else ""
+    assert f"You said 0%{verdict}." in told(at)
+
+
+def test_the_first_step_does_not_draw_the_answer_and_the_last_says_the_loss_without_each_head(app, here):
+    at = app("laboratory", lesson=str(BIRTH), step="1")
+    assert at.session_state[state.HEADS] == [(0, 0)]
+    assert "strongest head" not in told(at)
+    said = told(app("laboratory", lesson=str(BIRTH), step="6"))
+    losses = re.search(r"the loss is ([\d.]+). Without L0 H\d it is ([\d.]+), and without L1 H\d it is ([\d.]+).", said)
+    loss, *without = (float(number) for number in losses.groups())
+    assert loss < 1
+    assert min(without) > loss - 0.1
 
 
 def test_the_lesson_asks_for_a_model_where_there_is_none(app, alone):
     at = app("laboratory", lesson=str(BIRTH), step="1")
-    assert "**Press Train below**" in told(at)
+    assert "**press Train**" in told(at)
     assert wording.TRAIN in {each.label for each in at.button}
 
 

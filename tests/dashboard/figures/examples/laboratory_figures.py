@@ -4,7 +4,7 @@ import numpy as np
 from drawn import Drawn
 
 from attention_sieve.core.checkpoints.saved_runs import ValidationResult
-from attention_sieve.dashboard.figures.laboratory.formation import Strongest, formation
+from attention_sieve.dashboard.figures.laboratory.formation import NO_HEADS, Strongest, formation
 
 ROLES = ("previous", "induction", "duplicate")
 STEPS = (0, 15, 30)
@@ -21,6 +21,7 @@ FIGURES = Drawn(
     {
         "formation": lambda: formation(MEASURED, some_strongest(), 15, 60, 128),
         "formation, begun": lambda: formation(MEASURED[:1], some_strongest(STEPS[:1]), 0, 60, 128),
+        "formation, losses alone": lambda: formation(MEASURED, NO_HEADS, 15, 60, 128),
         "formation, no heads": lambda: formation([], some_strongest(()), 0, 1, 128),
     }
 )

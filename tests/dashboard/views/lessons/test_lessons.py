@@ -310,9 +310,30 @@ def test_switching_heads_off_moves_the_ranking_while_the_lesson_asks(app):
     assert "Step 1 of" in told(at)
 
 
-def test_a_number_is_right_within_a_tenth_of_it():
+def test_only_the_number_itself_is_right_and_one_within_a_tenth_of_it_is_close(app):
     found = answers._number(40, 72)
-    assert [found.is_right(guess) for guess in (40, 44, 36, 45, 35, None, (1, 2))] == [True] * 3 + [False] * 4
+    guesses = (40, 44, 36, 45, 35, None, (1, 2))
+    assert [found.is_right(guess) for guess in guesses] == [True] + [False] * 6
+    assert [found.is_close(guess) for guess in guesses] == [True] * 3 + [False] * 4
+    counted = int(re.search(r"(\d+) of 72 heads", told(app(lesson="2", step="4")))[1])
+    at = app(lesson="2", step="4", said=str(counted + 1))
+    assert f"You said {counted + 1}: close. It is less." in told(at).replace("**", "")
+
+
+def test_the_head_that_found_the_object_is_named_where_it_has_no_letter_and_why(app):
+    said = told(app("roles", lesson="4", step="1"))
+    found = re.search(r"(L\d+ H\d+), which found the object of a verb in the lesson .*, is not among them", said)
+    assert found
+    assert f"{found[1]} looked from" in told(app(lesson="3", step="1")).replace("*", "")
+    assert "A head that looks the other way, from the verb to its object, does not count." in said
+
+
+def test_a_sentence_in_another_language_gets_no_english_grammar(app):
+    at = app(lesson="3", step="3", text="Der Hund frisst den Knochen.")
+    assert "type an English sentence of your own" in told(at).replace("*", "")
+    assert "den → " not in told(at)
+    assert any("This looks like German. The parser here reads English" in each.value for each in at.info)
+    assert not any("looks like" in each.value for each in app(lesson="3", step="3", text="She ate pizza.").info)
 
 
 def test_a_riddle_sends_words_without_links_and_its_answer_the_links_and_the_guess(app):
