@@ -237,7 +237,8 @@ def _shown(
     for token, is_kept, segment, (start, end) in zip(tokens, keep, segments, spans):
         covered = "" if is_kept else text.segments[segment][start:end]
         is_readable = token == covered or token.removeprefix("##").casefold() == covered.casefold()
-        displayed.append(token if is_readable else covered or token)
+        mark = "##" if covered and token.startswith("##") else ""  # the word goes on, also where accents are read over
+        displayed.append(token if is_readable else mark + covered or token)
     return tuple(displayed)
 
 
