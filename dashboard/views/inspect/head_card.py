@@ -16,7 +16,7 @@ from attention_sieve.core.importance.settings import AblationSettings
 from attention_sieve.core.roles.hypotheses import HeadTests, few_texts, tests_of
 from attention_sieve.core.roles.measures import RoleScores, Scale
 from attention_sieve.core.roles.question import PassedText
-from attention_sieve.core.roles.roles import coarse_roles, shown_roles, similar_heads
+from attention_sieve.core.roles.roles import role_named, shown_roles, similar_heads
 from attention_sieve.core.roles.uncertainty.anytime import as_odds, odds
 from attention_sieve.core.similarity.distances import HeadDistances, nearest_heads
 from attention_sieve.core.statistics.evidence import lower_bound
@@ -114,13 +114,15 @@ def _role_indices(tested: Corpus, tests: HeadTests) -> list[int]:
 
 
 def head_summary(visit: Visit, passed: PassedText, tested: Corpus | None, head: Head) -> None:
-    """A head's roles in two sentences; positional ones are marked if they are known without a pass."""
+    """A head's roles, of those in the grid, in two sentences; positional ones are marked if known without a pass."""
     choice = visit.choice
     tau = choice.criterion.tau
     roles = passed.scored.roles
-    above = [role for role, held in zip(roles, passed.roles(choice.criterion)[:, *head]) if held]
+    coarse, fine = shown_roles(passed.scores, roles)
+    named = np.array([role in coarse or (role in fine and role_named(role).part_of in coarse) for role in roles])
+    above = [role for role, held in zip(roles, named & passed.roles(choice.criterion)[:, *head]) if held]
     greatest = passed.scored.greatest[0, :, head[0]]
-    short = {role: float(most) for role, most in zip(roles, greatest) if most < tau and role in coarse_roles(roles)}
+    short = {role: float(most) for role, most in zip(roles, greatest) if most < tau and role in coarse}
     lines = [f"**Head {head_name(*head)}**", wording.text_summary(above)]
     sharing = set(visit.engine.files.sharing(head)) - {head, *visit.removed}
     if sharing:
@@ -131,7 +133,7 @@ def head_summary(visit: Visit, passed: PassedText, tested: Corpus | None, head: 
         matched = kept_matches(visit)
         marked = matched.positional(tested.tests)[:, *head] if matched else np.zeros(len(roles), dtype=bool)
         names = [wording.positional(role) if mark else role for role, mark in zip(roles, marked)]
-        held = tested.tests.holds[:, *head]
+        held = named & tested.tests.holds[:, *head]
         lines.append(_over_corpus(choice, tested, names, held, head))
         if tested.bets is None and (note := few_texts(len(tested.scores))) is not None:
             lines.append(note)

@@ -63,3 +63,11 @@ def test_ids_are_not_compared_under_two_vocabularies(app, decoder, small):
     other = str(small("llama", "CausalLM"))
     at = app("compare", checkpoint=decoder, corpus="probe texts: repeats", **{"with": other})
     assert any("different tokenizers" in each.value for each in at.info)
+
+
+def test_the_card_names_no_role_that_the_grid_of_a_decoder_does_not_have(app, decoder):
+    link = {"scale": "times uniform attention", "tau": "1", "head": "0-0"}
+    at = app("inspect", checkpoint=decoder, text=TEXTS, corpus_text=TEXTS, **link)
+    (said,) = [each.value for each in at.markdown if "In this text:" in each.value]
+    assert "In this text: looks at the tokens after earlier copies of the same token." in said
+    assert "neighbouring tokens" not in said
