@@ -6,7 +6,7 @@ from typing import Final
 import streamlit as st
 
 from attention_sieve.core.errors import TextError
-from attention_sieve.core.texts.text import write_typed
+from attention_sieve.core.texts.text import Text, write_typed
 from attention_sieve.dashboard import controls, link, state
 from attention_sieve.dashboard.views.text.on_screen import EXAMPLE_TYPED, NUMBER
 from attention_sieve.dashboard.views.text.stories import put_on_screen
@@ -56,9 +56,15 @@ def is_on() -> bool:
     return st.session_state.get(IS_ON, False) and not state.lesson_is_on("inspect")
 
 
-def change_a_word() -> None:
+def change_a_word(typed: str) -> None:
+    is_pair = any(len(text.segments) > 1 for text in _on_screen(typed))
     st.button(
-        wording.CHANGE, key="change a word", icon=":material/swap_horiz:", help=wording.CHANGE_HELP, on_click=_begin
+        wording.CHANGE,
+        key="change a word",
+        icon=":material/swap_horiz:",
+        help=wording.NOT_OF_PAIRS if is_pair else wording.CHANGE_HELP,
+        disabled=is_pair,
+        on_click=_begin,
     )
 
 
@@ -86,11 +92,16 @@ def _begin() -> None:
     if typed == EXAMPLE_TYPED:
         _take(EXAMPLES[0])
         return
+    st.session_state[SWAP] = write_typed(_on_screen(typed))
+
+
+def _on_screen(typed: str) -> tuple[Text, ...]:
+    """The typed text that is on screen; empty for what cannot be read, of which the page says what is wrong."""
     try:
         texts = controls.read_typed_texts(typed)
     except TextError:
-        texts = ()  # the page says what is wrong
-    st.session_state[SWAP] = write_typed(texts[min(st.session_state.get(NUMBER) or 0, len(texts) - 1) :][:1])
+        return ()
+    return texts[min(st.session_state.get(NUMBER) or 0, len(texts) - 1) :][:1]
 
 
 def _take(example: SwapExample) -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 CHANGE: Final = "Change a word"
 CHANGE_HELP: Final = "Puts a second sentence beside yours and shows what each head does differently there."
+NOT_OF_PAIRS: Final = "Changes a word of a single text. Put one on screen: this is a pair."
 SEE: Final = (
     "Two sentences, one model: the stronger a square's colour, the more of that head's attention goes elsewhere in "
     "(b). Click one to see where."

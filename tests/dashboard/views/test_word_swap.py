@@ -194,3 +194,10 @@ def test_text_from_people_is_no_markup(swap):
     at = swap(swap="The cat sat on the **<b>x</b>** mat.")
     assert r"\*" in markdown(at, "**(b)**")
     assert "<b>" not in markdown(at, "**(b)**")
+
+
+def test_a_pair_of_segments_has_no_word_to_change_and_the_button_says_so(app):
+    at = app(text="The cat sat. ||| A dog ran.")
+    change = button(at, wording.CHANGE)
+    assert (change.disabled, change.help) == (True, wording.NOT_OF_PAIRS)
+    assert not button(app(text="The cat sat."), wording.CHANGE).disabled
