@@ -22,6 +22,7 @@ from attention_sieve.core.roles.uncertainty.sensitivity import LEAST_TEXTS, coun
 from attention_sieve.core.statistics.by_role import overlap
 from attention_sieve.dashboard import link, state
 from attention_sieve.dashboard import wording as shared_wording
+from attention_sieve.dashboard.components.into_view import mark_place
 from attention_sieve.dashboard.components.source import Selection
 from attention_sieve.dashboard.components.venn import role_venn
 from attention_sieve.dashboard.figures.roles.combinations import NO_ROLE as NO_HELD
@@ -285,8 +286,9 @@ def _grid(shown: _Shown, region: tuple[str, ...] | None) -> None:
         )
         facts, file = without_command(facts) | {"control": name}, f"{file}, {name}"
     picture, links = st.container(), st.container(horizontal=True, gap="xsmall", vertical_alignment="center")
-    selection = head_selection("roles grid", shown.heads, (files.name, files.fingerprint, state.n_pushed()))
+    selection = head_selection(written.GRID, shown.heads, (files.name, files.fingerprint, state.n_pushed()))
     with picture:
+        mark_place(written.GRID)
         heads = show_role_grid(grid, selection, file=file, facts=facts, files=links)
     state.put_in_link(heads)
     save_heads(visit, shown.tested, heads)

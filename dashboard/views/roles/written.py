@@ -26,6 +26,7 @@ from attention_sieve.core.texts.text import Text, decoded, read_typed
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.components.arcs import MOST_HEADS, attention_arcs
 from attention_sieve.dashboard.components.arcs.look import ArcSettings, ArcStyle, Overlay
+from attention_sieve.dashboard.components.into_view import scroll_to
 from attention_sieve.dashboard.components.source import Selection
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.plain import errors_shown, plain, show_error
@@ -36,6 +37,8 @@ from attention_sieve.dashboard.views.text.on_screen import EXAMPLE_TYPED, NUMBER
 
 TOML: Final = "role as TOML"
 """Key of the role that is being written, of which the form below writes what it can."""
+GRID: Final = "roles grid"
+"""Place of the page's grid, where a role is seen once it is scored."""
 IN_FORM: Final = "role in the form"
 """Key of what the form wrote last."""
 COLOURS: Final = ("#AA3377", "#332288", "#117733", "#882255")
@@ -105,6 +108,7 @@ def _form(visit: Visit, heads: list[Head]) -> None:
             return
         if st.button("Score this role", key="score role", type="primary", disabled=name in state.written()):
             state.write_roles((*others, name))
+            scroll_to(GRID)
             st.rerun()
 
 

@@ -9,6 +9,7 @@ from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.core.texts.tokens import TokenizedText
 from attention_sieve.core.word_links.on_text import TextWord, other_words, words_on
 from attention_sieve.dashboard import link
+from attention_sieve.dashboard.components.into_view import scroll_to
 from attention_sieve.dashboard.figures.text.arcs import visible
 from attention_sieve.dashboard.views.word_links import wording
 
@@ -55,6 +56,7 @@ def take_token(attention: TextAttention, side: str, token: int) -> None:
     """Choose the word of a token, by its position in the whole text, for FROM or TO."""
     name = next((name for name, word in _words_by_name(attention, side).items() if token in word.tokens), None)
     st.session_state[TABS] = wording.TITLE
+    scroll_to(wording.TITLE)
     _remember(side, name or visible(_side(attention, side)[0].tokens[token]))
 
 

@@ -18,6 +18,7 @@ from attention_sieve.core.word_links.analysis import WORD_LINK_ANALYSIS, Pattern
 from attention_sieve.core.word_links.on_text import TextWord, word_links
 from attention_sieve.core.word_links.pattern import Pattern
 from attention_sieve.dashboard import state
+from attention_sieve.dashboard.components.into_view import mark_place
 from attention_sieve.dashboard.figures.word_links.maps import NamedLinks, link_map, link_table, pattern_map
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.downloads import table_downloads
@@ -124,6 +125,7 @@ LISTED: Final = 4
 @in_its_place
 def linking_heads(visit: Visit, screen: PassedText, attention: TextAttention, heads: list[Head]) -> None:
     with st.container(key="word-links"):
+        mark_place(wording.TITLE)
         try:
             words = pick_words(attention)
             links = None if words is None else word_links(attention, [*words.queries.values()], [*words.keys.values()])
