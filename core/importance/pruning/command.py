@@ -76,7 +76,7 @@ from attention_sieve.core.options import (
 from attention_sieve.core.texts.text import Text
 
 WITHIN = 0.01
-FORMAT: Final = 2
+FORMAT: Final = 3
 NUMBERS: Final = ("score", "delta", "low", "high")
 MATRICES: Final = ("by_unit", "differs", "drawn")
 """A list for each step."""

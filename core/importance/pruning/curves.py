@@ -15,7 +15,14 @@ from jaxtyping import Bool, Float, Int
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.effects import FEWEST_TEXTS, Draws
 from attention_sieve.core.importance.metrics import Score
-from attention_sieve.core.importance.verdicts import ALPHA, Changes, differing, pseudo_values, verdicts
+from attention_sieve.core.importance.verdicts import (
+    ALPHA,
+    Changes,
+    differing,
+    is_of_one_size,
+    pseudo_values,
+    verdicts,
+)
 
 STEPS: Final = 10
 """Number of steps from all heads to none."""
@@ -130,7 +137,13 @@ def curve(
     scores, drawn = score.of(outcomes), draws.scores(score, outcomes)
     delta, changes = scores - scores[:1], drawn - drawn[:, :1]
     by_unit, differs = pseudo_values(score, outcomes, documents), differing(score, outcomes[:, 0], outcomes, documents)
-    low, high = _interval(delta, by_unit - by_unit[:, :1], differs)
+    of_steps = Changes(
+        delta=delta,
+        by_unit=by_unit - by_unit[:, :1],
+        differs=differs,
+        one_size=is_of_one_size(score, documents),
+    )
+    low, high = _interval(of_steps)
     if draws.n_units < FEWEST_TEXTS:
         changes = np.full_like(changes, np.nan)
     return Curve(
@@ -147,11 +160,9 @@ def curve(
     )
 
 
-def _interval(
-    delta: Float[np.ndarray, " step"], by_unit: Float[np.ndarray, "unit step"], differs: Bool[np.ndarray, "unit step"]
-) -> tuple[Float[np.ndarray, " step"], Float[np.ndarray, " step"]]:
+def _interval(of_steps: Changes) -> tuple[Float[np.ndarray, " step"], Float[np.ndarray, " step"]]:
     """Interval of the changes along a curve, the first of which is 0 by definition."""
-    tested = verdicts(Changes(delta=delta, by_unit=by_unit, differs=differs), RESAMPLES)
+    tested, delta = verdicts(of_steps, RESAMPLES), of_steps.delta
     is_known = (np.arange(len(delta)) == 0) & np.isfinite(tested.low).any()  # beside the interval of another step
     return np.where(is_known, delta, tested.low), np.where(is_known, delta, tested.high)
 
@@ -168,7 +179,7 @@ def relative(absolute: Curve) -> RelativeCurve:
     value = absolute.score / full
     # The ratio's derivatives: 1 / full by the score, -value / full by that with no head removed.
     change = (absolute.by_unit - value * absolute.by_unit[:, :1]) / full + value - 1
-    low, high = _interval(value - 1, change, absolute.differs)
+    low, high = _interval(Changes(delta=value - 1, by_unit=change, differs=absolute.differs))
     return RelativeCurve(value=value, low=1 + low, high=1 + high)
 
 
@@ -178,7 +189,7 @@ def mean_curve(curves: Sequence[Curve]) -> Curve:
         np.mean([getattr(item, name) for item in curves], axis=0) for name in ("score", "delta", "by_unit", "drawn")
     )
     differs = np.any([item.differs for item in curves], axis=0)
-    low, high = _interval(delta, by_unit - by_unit[:, :1], differs)
+    low, high = _interval(Changes(delta=delta, by_unit=by_unit - by_unit[:, :1], differs=differs))
     return replace(
         curves[0],
         draw=0,

@@ -8,7 +8,7 @@ from attention_sieve.core.importance.measures import BATCH_SIZE
 from attention_sieve.core.importance.metrics import SMALLER_IS_BETTER, ScoreName
 from attention_sieve.core.importance.pruning.curves import RANDOM_ORDERS, STEPS
 from attention_sieve.core.importance.removal.exports import TOLERANCE
-from attention_sieve.core.importance.verdicts import DRAWN_SHARE, LEAST_OF_EQUAL_SIZE, LEAST_UNITS, RESAMPLES
+from attention_sieve.core.importance.verdicts import DRAWN_SHARE, LEAST_OF_ONE_SIZE, LEAST_UNITS, RESAMPLES
 from attention_sieve.core.passes.metric import MASKED_SHARE
 from attention_sieve.core.statistics.by_role import SHUFFLES
 from attention_sieve.dashboard.figures.figure import counted, percent
@@ -17,7 +17,7 @@ NUMBERS: Final = {
     "resamples": f"{RESAMPLES:,}",
     "smallest_p": f"{2 / (RESAMPLES + 1):g}",
     "least": str(LEAST_UNITS),
-    "least_of_equal_size": str(LEAST_OF_EQUAL_SIZE),
+    "least_of_one_size": str(LEAST_OF_ONE_SIZE),
     "drawn": percent(DRAWN_SHARE, 0),
     "corpora": f"{CORPORA:,}",
     "masked": percent(MASKED_SHARE),
