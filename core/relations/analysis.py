@@ -42,10 +42,11 @@ COLUMNS: Final = {
     "left_out": "words that are not cases, because they or their heads have no tokens",
     "documents": "number of documents with cases; empty if documents are unknown",
     "accuracy": "share of the cases in which the head predicts the right word",
-    "low": "lower end of the confidence interval of the accuracy: by document, or Wilson's if none is known",
+    "low": "lower end of the confidence interval of the accuracy, with documents as units, or texts if no document is "
+    "known; empty with fewer than two",
     "high": "upper end of this interval",
-    "design_effect": "variance of the accuracy with documents as units, divided by that with independent cases (with "
-    "2, it takes two cases to say as much as one independent case); empty if documents are unknown",
+    "design_effect": "variance of the accuracy with documents (or texts) as units, divided by that with independent "
+    "cases: with 2, it takes two cases to say as much as one independent case",
     "baseline": "accuracy of the best fixed offset",
     "offset": "the best fixed offset in words: 1 predicts the next word, -1 the previous one; in pairs that join two "
     "segments, from the same place in the other one",

@@ -131,7 +131,7 @@ class RelationCases:
     """Attention to the right word of every case, in both directions, and what other words give to the same word; not of
     a case that is read at a clitic. Its units are also those of halves."""
     by_document: bool
-    """Whether documents are known, so that they are the units of all tests and of intervals."""
+    """Whether documents are known, so that they are the units of halves, intervals and tests, and not the texts."""
 
 
 def cases_of(
@@ -247,10 +247,10 @@ class RelationAccuracy:
     accuracy: Float[np.ndarray, "direction layer head"]
     """Share of the cases, 0 to 1; NaN for a head that was removed."""
     n_documents: int | None
-    """Documents with cases; None if no document is known, so that cases count as independent."""
+    """Documents with cases; None if no document is known, so that texts are the units."""
     low: Float[np.ndarray, "direction layer head"]
     high: Float[np.ndarray, "direction layer head"]
-    """Interval by document, or Wilson's if none is known."""
+    """Its interval; NaN with fewer than two documents, or texts if no document is known."""
     design_effect: Float[np.ndarray, "direction layer head"]
     """As in attention_sieve.core.statistics.cases.Judgement: of the variance of `accuracy`."""
     p_values: Float[np.ndarray, "direction layer head"]
@@ -287,18 +287,17 @@ def relation_accuracies(
     A case is a dependent with tokens whose head has tokens, too. Words of a text that has two segments compete
     with each other; a head that attends to no other word is wrong.
 
-    Whether a head beats the baseline is tested on the same cases, one-sided. If documents are known, these are the
-    units of tests and intervals (`attention_sieve.core.statistics.means`), and halves are drawn by document; a text
-    without one counts as a document of its own. If none is known, cases count as independent: intervals are Wilson's,
-    and the test is McNemar's exact one, by which half of the cases that only one of the two gets right are expected to
-    be the head's by chance. p-values are multiplied by the number of heads and directions (Bonferroni): valid for any
-    dependence between heads, and for any head selected afterwards, such as the best, whose p-value need not be the
-    smallest. There is no correction for the number of relations, and the baseline's offset is chosen on the same cases,
-    in its favour.
+    Whether a head beats the baseline is tested on the same cases, one-sided. Documents are the units of halves,
+    intervals and tests (`attention_sieve.core.statistics.means`); a text without one counts as a document of its own,
+    and if none is known, texts are the units: the words of a sentence depend on each other, so that an interval for
+    independent cases covers the accuracy over all relations too rarely. p-values are multiplied by the number of heads
+    and directions (Bonferroni): valid for any dependence between heads, and for any head selected afterwards, such as
+    the best, whose p-value need not be the smallest. There is no correction for the number of relations, and the
+    baseline's offset is chosen on the same cases, in its favour.
 
     The best head is named among those that also beat a second control (`attention_sieve.core.statistics.cases`):
     they give the right word more attention from the word that the relation joins to it than the text's other words give
-    it. Its units are documents, or texts if no document is known. A case read at a clitic is not compared.
+    it. A case read at a clitic is not compared.
 
     Args:
         texts: predictions under one checkpoint.

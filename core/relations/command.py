@@ -30,9 +30,8 @@ def relations(arguments: argparse.Namespace) -> None:
 
     Relations are taken from the file if it has trees or pairs; otherwise spaCy parses the texts. The relation `all`
     includes every relation except punct and root. If a file names documents (CoNLL-U by # newdoc, JSON with pairs by
-    "document"), these are the units of halves, intervals and tests; otherwise texts are halved, and cases count as
-    independent, with Wilson's intervals and McNemar's tests. The number of documents, and what is left out, are printed
-    to standard error.
+    "document"), these are the units of halves, intervals and tests; otherwise texts are. The number of documents, and
+    what is left out, are printed to standard error.
 
     Pairs are marked in JSON, such as {"text": "f(x)", "document": "a.py", "pairs": [{"relation": "bracket", "from":
     [3, 4], "to": [1, 2]}]}: spans of the first character, counted from 0, and the one after the last. From each span at

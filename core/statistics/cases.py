@@ -1,8 +1,8 @@
 """Evaluates heads on cases that each head gets right or wrong.
 
 Accuracies have confidence intervals and tests against baselines, corrected for the number of heads; the best head is
-selected on one half of the texts and evaluated on the other. Cases count as independent, or the documents that they
-come from do.
+selected on one half of the texts and evaluated on the other. Units are the documents that cases come from, or the texts
+where documents are unknown: words of one sentence depend on each other.
 
 A control for heads that join two words is the attention that other words of the text give to the same word. A head that
 looks at a name from everywhere also looks at it from the pronouns that stand for it, and its accuracy does not reveal
@@ -25,7 +25,6 @@ from attention_sieve.core.statistics.means import (
     document_sums,
     ratio,
     share_interval,
-    wilson,
 )
 
 LEAST_TIMES: Final = 2
@@ -60,11 +59,10 @@ class HeadCases:
     right: Bool[np.ndarray, "*head case"]
     baselines: Bool[np.ndarray, "baseline case"]
     text: Int[np.ndarray, " case"]
-    """Number of the text of each case, or of its document if documents are split into texts; even numbers are one half,
-    odd numbers the other."""
+    """Number of the text of each case, or of its document if documents are known: the unit of intervals and tests. Even
+    numbers are one half, odd numbers the other."""
     by_document: bool = False
-    """Whether `text` numbers documents, and these are the units of intervals and tests; otherwise cases count as
-    independent."""
+    """Whether `text` numbers documents."""
     absent: Bool[np.ndarray, "*head"] | None = None
     """Heads that are not there, which have no accuracy (NaN) and do not count in the correction; None for none. They
     are right in no case."""
@@ -179,18 +177,17 @@ class Judgement:
     """Share of the cases that a head gets right, 0 to 1; NaN for a group without cases."""
     low: Float[np.ndarray, "group *head"]
     high: Float[np.ndarray, "group *head"]
-    """Wilson interval; with documents as units `attention_sieve.core.statistics.means.share_interval`."""
+    """`attention_sieve.core.statistics.means.share_interval`; NaN with fewer than two units."""
     baselines: Float[np.ndarray, "baseline group"]
     """Share of the cases that each baseline gets right."""
     p_values: Float[np.ndarray, "baseline group *head"]
-    """p-values of `beats_by_chance`, or with documents as units of
-    `attention_sieve.core.statistics.means.above_zero` for the difference to the baseline; times the number of heads
-    (Bonferroni): valid for any dependence between heads, and for any head selected afterwards, such as the best."""
+    """p-values of `attention_sieve.core.statistics.means.above_zero` for the difference to the baseline, times the
+    number of heads (Bonferroni): valid for any dependence between heads, and for any head selected afterwards, such as
+    the best; NaN with fewer than two units."""
     n_documents: Int[np.ndarray, " group"] | None
-    """Documents with cases; None where cases count as independent."""
+    """Documents with cases; None where documents are unknown."""
     design_effect: Float[np.ndarray, "group *head"]
-    """Variance of the accuracy with documents as units over that with independent cases; NaN where cases count as
-    independent."""
+    """Variance of the accuracy over that with independent cases; NaN with fewer than two units."""
     key_matched: tuple[KeyMatched, ...]
     """Of each group, the attention of every head to the right word compared with that from other words, corrected for
     the number of heads; empty if it is not known."""
@@ -266,37 +263,21 @@ def _key_matched(
 def _accuracies(cases: HeadCases, alpha: float, groups: Bool[np.ndarray, "group case"]) -> tuple[np.ndarray, ...]:
     """Accuracies [group *head], the ends of their intervals and their design effects, and p-values [baseline group
     *head], uncorrected."""
-    uncertainty = _with_documents if cases.by_document else _independent
     parts = ((cases.right[..., group], cases.baselines[:, group], cases.text[group]) for group in groups)
-    *shares, p_values = zip(*(uncertainty(*part, alpha) for part in parts), strict=True)
+    *shares, p_values = zip(*(_accuracy(*part, alpha) for part in parts), strict=True)
     return *map(np.stack, shares), np.stack(p_values, axis=1)
 
 
-def _independent(
+def _accuracy(
     right: Bool[np.ndarray, "*head case"],
     baselines: Bool[np.ndarray, "baseline case"],
-    _: Int[np.ndarray, " case"],
+    unit: Int[np.ndarray, " case"],
     alpha: float,
 ) -> tuple[np.ndarray, ...]:
-    """Wilson intervals and McNemar's tests."""
-    n_right, n_cases = np.asarray(right.sum(axis=-1)), right.shape[-1]
-    p_values = np.stack([beats_by_chance(right, baseline) for baseline in baselines])
-    accuracy = ratio(n_right, np.full(n_right.shape, n_cases))
-    return accuracy, *wilson(n_right, n_cases, alpha), np.full(n_right.shape, np.nan), p_values
-
-
-def _with_documents(
-    right: Bool[np.ndarray, "*head case"],
-    baselines: Bool[np.ndarray, "baseline case"],
-    document: Int[np.ndarray, " case"],
-    alpha: float,
-) -> tuple[np.ndarray, ...]:
-    """Intervals and tests with documents as units."""
-    n_right, n_cases = document_sums(right, document), np.unique(document, return_counts=True)[1]
+    """Those of one group."""
+    n_right, n_cases = document_sums(right, unit), np.unique(unit, return_counts=True)[1]
     shares = document_means(n_right, n_cases)
-    p_values = [
-        above_zero(document_means(n_right - document_sums(baseline, document), n_cases)) for baseline in baselines
-    ]
+    p_values = [above_zero(document_means(n_right - document_sums(baseline, unit), n_cases)) for baseline in baselines]
     return shares.mean, *share_interval(shares, alpha), design_effect(shares), np.stack(p_values)
 
 

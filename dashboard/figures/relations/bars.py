@@ -190,10 +190,11 @@ def _description(table: pd.DataFrame, alpha: float, control: str, no_share: str)
         f" Not drawn: {counted(len(table) - len(drawn), 'relation')} with fewer cases." if len(table) > MOST else ""
     )
     control_note = f" Crosses: the best heads of {control}." if control else ""
-    intervals = "intervals by document" if _by_document(table) else "Wilson intervals"
+    unit = "document" if _by_document(table) else "text"
     return (
         f"Share of cases that each relation's best head gets right on held-out texts, with {percent(1 - alpha)} "
-        f"{intervals}, against the best fixed offset: {_above(table)}. {'; '.join(parts)}.{control_note}{left_out}"
+        f"intervals by {unit}, against the best fixed offset: {_above(table)}. {'; '.join(parts)}.{control_note}"
+        f"{left_out}"
     )
 
 

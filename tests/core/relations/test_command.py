@@ -103,8 +103,8 @@ def test_documents_of_a_treebank_are_the_units(run, tmp_path, loaded, capsys):
     assert table.attrs["documents known"] == "3"
     (tmp_path / "none.conllu").write_text(DOCUMENTS.replace("# newdoc", "# newpar"), "utf-8")
     without = run("none.parquet", texts="none.conllu")
-    assert "Documents are unknown, so sentences count as independent" in capsys.readouterr().err
-    assert without[["documents", "design_effect", "held_out_design_effect"]].isna().all().all()
+    assert "Documents are unknown, so texts are the units of halves" in capsys.readouterr().err
+    assert without["documents"].isna().all()
     assert without.attrs["documents known"] == "none"
     np.testing.assert_allclose(without["accuracy"], table["accuracy"], rtol=1e-5, atol=1e-6)
     assert not np.allclose(without["high"], table["high"])

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binomtest
 
 from attention_sieve.core.statistics.cases import HeadCases, Joined, beats_by_chance, best_head, best_on_halves, judge
-from attention_sieve.core.statistics.means import wilson
+from attention_sieve.core.statistics.means import above_zero, document_means, wilson
 
 RIGHT = np.zeros((2, 3, 5), bool)
 RIGHT[0, 2] = [1, 0, 1, 0, 1]
@@ -49,12 +49,11 @@ def test_a_judgement_of_two_groups_is_that_of_each_group_alone():
     assert judged.n_cases.tolist() == [5, 3]
     for group, chosen in enumerate(groups):
         np.testing.assert_allclose(judged.accuracy[group], RIGHT[..., chosen].mean(axis=-1))
-        low, high = wilson(RIGHT[..., chosen].sum(axis=-1), int(chosen.sum()), 0.1)
-        np.testing.assert_allclose([judged.low[group], judged.high[group]], [low, high])
+        alone = judge(HeadCases(RIGHT[..., chosen], baselines[:, chosen], text[chosen]), 0.1)
+        for name in ("low", "high", "design_effect"):
+            np.testing.assert_allclose(getattr(judged, name)[group], getattr(alone, name)[0])
         np.testing.assert_allclose(judged.baselines[:, group], baselines[:, chosen].mean(axis=-1))
-        for baseline in range(2):
-            p = beats_by_chance(RIGHT[..., chosen], baselines[baseline, chosen])
-            np.testing.assert_allclose(judged.p_values[baseline, group], np.minimum(1, p.size * p))
+        np.testing.assert_allclose(judged.p_values[:, group], alone.p_values[:, 0])
     assert judged.best == best_head(RIGHT)
 
 
@@ -64,7 +63,8 @@ def test_a_held_out_judgement_chooses_on_one_half_and_counts_on_the_other():
     heads, on_halves = best_on_halves(HeadCases(RIGHT, BASELINE[None], text))
     assert held_out.heads == heads
     np.testing.assert_allclose(held_out.accuracy, [on_halves.right.mean()])
-    np.testing.assert_allclose(held_out.p_values[0], [float(beats_by_chance(on_halves.right, BASELINE))])
+    differences = document_means(on_halves.right.astype(float) - BASELINE, np.ones(5, int))
+    np.testing.assert_allclose(held_out.p_values[0], [float(above_zero(differences))])
     assert judge(HeadCases(RIGHT, BASELINE[None], np.zeros(5, int)), 0.1).held_out is None
 
 
@@ -125,8 +125,28 @@ def test_where_no_head_beats_the_control_the_best_of_all_is_named():
     assert judged.held_out.key_matched[0].from_everywhere
 
 
-def test_without_documents_there_is_no_design_effect():
-    judged = judge(HeadCases(RIGHT, BASELINE[None], np.array([4, 1, 0, 7, 2])), 0.1)
-    assert judged.n_documents is None
-    assert np.isnan(judged.design_effect).all()
-    assert np.isnan(judged.held_out.design_effect).all()
+def test_without_documents_texts_are_the_units():
+    rng = np.random.default_rng(4)
+    right, baseline, unit = rng.random((3, 60)) < 0.6, rng.random((1, 60)) < 0.4, np.repeat(np.arange(12), 5)
+    of_texts, of_documents = (judge(HeadCases(right, baseline, unit, by_document=by), 0.1) for by in (False, True))
+    assert of_texts.n_documents is None
+    assert of_documents.n_documents.tolist() == [12]
+    for name in ("low", "high", "p_values", "design_effect"):
+        np.testing.assert_array_equal(getattr(of_texts, name), getattr(of_documents, name))
+
+
+@pytest.mark.parametrize("n_texts", [20, 64])
+def test_intervals_cover_a_share_whose_cases_depend_on_each_other_within_a_text(n_texts):
+    """About eight words a text, with a correlation of .05: Wilson's interval for independent cases covers 90%."""
+    rng = np.random.default_rng(n_texts)
+    share, n_heads, correlation = 0.4, 2_000, 0.05
+    unit = np.repeat(np.arange(n_texts), 1 + rng.poisson(7, n_texts))
+    a, b = (part * (1 / correlation - 1) for part in (share, 1 - share))
+    right = rng.random((n_heads, len(unit))) < rng.beta(a, b, (n_heads, n_texts))[:, unit]
+    judged = judge(HeadCases(right, np.zeros((1, len(unit)), bool), unit), 0.05)
+    of_independent = wilson(right.sum(axis=1), len(unit), 0.05)
+    covers = [
+        ((low < share) & (share < high)).mean() for low, high in ((judged.low[0], judged.high[0]), of_independent)
+    ]
+    assert covers[0] > 0.935
+    assert covers[1] < 0.925

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import norm
 from scipy.stats import t as student
 from statsmodels.regression.linear_model import OLS
 
@@ -46,10 +47,13 @@ def test_intervals_p_values_and_variances_are_those_of_statsmodels(n_documents, 
     assert judged.n_documents.tolist() == [n_documents]
     for head in range(2):
         share = by_statsmodels(right[head], document)
-        ends = np.clip(share.conf_int(alpha)[0], 0, 1)
-        np.testing.assert_allclose([judged.low[0, head], judged.high[0, head]], ends, rtol=1e-9)
         mean = right[head].mean()
         independent = mean * (1 - mean) / len(document)
+        # Wilson's ends: shares whose own standard error, for as many cases as have this variance, is t times away.
+        n_effective = mean * (1 - mean) / share.bse[0] ** 2
+        for end in (judged.low[0, head], judged.high[0, head]):
+            t = abs(mean - end) / np.sqrt(end * (1 - end) / n_effective)
+            assert t == pytest.approx(student.isf(alpha / 2, n_documents - 1), rel=1e-6)
         np.testing.assert_allclose(judged.design_effect[0, head], share.bse[0] ** 2 / independent, rtol=1e-9)
         difference = by_statsmodels(right[head].astype(int) - baseline, document)
         p = student.sf(difference.tvalues[0], n_documents - 1)
@@ -66,7 +70,9 @@ def test_a_mean_of_two_documents_worked_by_hand():
     assert float(means.variance) == pytest.approx(4 / 36)
     assert float(design_effect(means)) == pytest.approx((4 / 36) / (0.25 / 6))
     assert float(above_zero(means)) == pytest.approx(student.sf(0.5 / (1 / 3), 1))
-    assert [float(end) for end in share_interval(means, 0.05)] == [0, 1], "cut off"
+    t, n = student.isf(0.025, 1), 0.25 / (4 / 36)
+    half = t * np.sqrt(0.25 / n + t**2 / (4 * n**2)) / (1 + t**2 / n)
+    assert [float(end) for end in share_interval(means, 0.05)] == pytest.approx([0.5 - half, 0.5 + half])
 
 
 def test_sums_are_of_the_documents_that_have_cases_in_any_order():
@@ -80,7 +86,8 @@ def test_documents_that_all_have_the_same_share_count_as_one_case_each():
     sums, n_cases = np.array([[0, 0, 0], [3, 5, 2], [6, 10, 4]]), np.array([6, 10, 4])
     shares = document_means(sums, n_cases)
     assert shares.variance.tolist() == [0, 0, 0]
-    np.testing.assert_allclose(share_interval(shares, 0.1), wilson(np.array([0, 1.5, 3]), 3, 0.1))
+    level = 2 * norm.sf(student.isf(0.05, 2))
+    np.testing.assert_allclose(share_interval(shares, 0.1), wilson(np.array([0, 1.5, 3]), 3, level), atol=1e-9)
     assert above_zero(shares).tolist() == [1, 1 / 8, 1 / 8]
     assert above_zero(document_means(-sums, n_cases)).tolist() == [1, 1, 1]
     np.testing.assert_array_equal(design_effect(shares), [np.nan, 0, np.nan])
@@ -106,7 +113,7 @@ def test_copies_of_cases_in_their_documents_change_nothing(seed, n_copies):
     np.testing.assert_allclose(once.design_effect * n_copies, again.design_effect)
 
 
-def test_two_copies_of_each_case_are_no_more_significant_where_documents_are_known():
+def test_two_copies_of_each_case_are_no_more_significant():
     rng = np.random.default_rng(1)
     right, baseline, case = rng.random((2, 100)) < 0.55, rng.random(100) < 0.45, np.arange(100)
     copied = [np.repeat(each, 2, axis=-1) for each in (right, baseline[None], case)]
@@ -114,10 +121,6 @@ def test_two_copies_of_each_case_are_no_more_significant_where_documents_are_kno
     assert (two.p_values >= one.p_values * (1 - 1e-9)).all()
     assert (two.held_out.p_values >= one.held_out.p_values * (1 - 1e-9)).all()
     np.testing.assert_allclose(two.design_effect, 2 * one.design_effect)
-    one, two = (judge(HeadCases(*of), 0.05) for of in ((right, baseline[None], case), copied))
-    assert (two.held_out.p_values < one.held_out.p_values).all()
-    assert (two.p_values <= one.p_values).all()
-    assert (two.high - two.low < one.high - one.low).all()
 
 
 def test_texts_without_a_document_are_documents_of_their_own():

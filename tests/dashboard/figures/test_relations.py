@@ -75,7 +75,7 @@ def test_bars_are_the_rows_of_the_table():
     assert heads["judged"].tolist()[0] == "40.0% (35.0% to 45.0%)"
     assert "above it for 0 of 2 relations ('all' left out)" in figure.description
     assert "det 90.0% with L1 H2 dep → head or L0 H0 head → dep against 95.0% at -2" in figure.description
-    assert "90% Wilson" in figure.description
+    assert "90% intervals by text" in figure.description
     assert "the best heads of bundled (random weights, seed 0)" in figure.description
     assert rows(FIGURES["bars"], "control").empty
 
@@ -89,20 +89,20 @@ def test_a_relation_without_an_interval_has_a_bar_and_no_line():
 
 
 @pytest.mark.parametrize(
-    ("documents", "unit", "intervals"),
-    [([None] * 3, "texts", "Wilson intervals"), ([9, 1, 7], "documents", "intervals by document")],
+    ("documents", "unit"),
+    [([None] * 3, "text"), ([9, 1, 7], "document")],
 )
-def test_a_relation_that_is_not_judged_is_no_share_and_intervals_say_their_units(documents, unit, intervals):
+def test_a_relation_that_is_not_judged_is_no_share_and_intervals_say_their_units(documents, unit):
     nan = {name: [0.4, np.nan, 0.7] for name in ("held_out", "held_out_low", "held_out_high")}
     table = some_rows(documents=pd.array(documents, dtype="Int64"), **nan)
     both = (("dependent-to-head", 0, 1), ("head-to-dependent", 0, 1))
     figure = relation_bars(table, [both, (), HALVES[2]])
-    assert f"95% {intervals}, against the best fixed offset" in figure.description
+    assert f"95% intervals by {unit}, against the best fixed offset" in figure.description
     assert "above it for 1 of 1 relation ('all' left out)" in figure.description
-    assert f"det needs 2 {unit} against 95.0% at -2" in figure.description
+    assert f"det needs 2 {unit}s against 95.0% at -2" in figure.description
     drawn = rows(figure, "head")[["label", "judged"]].values.tolist()
     assert drawn[0][0] == "L0 H1\nboth ways", "one head in both directions is named once"
-    assert drawn[1] == [f"needs\n2 {unit}", f"needs 2 {unit}"]
+    assert drawn[1] == [f"needs\n2 {unit}s", f"needs 2 {unit}s"]
     assert "nan" not in figure.description
 
 

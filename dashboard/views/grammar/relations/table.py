@@ -122,8 +122,6 @@ def best_heads(focus: RelationFocus, table: pd.DataFrame) -> None:
         times_others=table["held_out_times_others"].where(on_halves, table["times_others"]),
         from_everywhere=table["held_out_from_everywhere"].where(on_halves, table["from_everywhere"]),
     )[[name for name in wording.LABELS if name != "random" or name in table]]
-    if unit == "text":
-        displayed = displayed.drop(columns="held_out_design_effect")
     if not focus.finding.n_paired:
         displayed = displayed.drop(columns=list(OF_PAIRS))
     comparison = _against_baseline(accuracies, focus.visit.choice.criterion.alpha)

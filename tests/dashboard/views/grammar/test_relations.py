@@ -331,8 +331,7 @@ def test_relations_of_a_file_are_gold_and_its_documents_are_the_units(parsing, c
     assert next(line["texts"] for line in intervals if line["label"] == "interval") == [["none"] * 3] * 2
 
     at, shown = uploaded(CONLLU)
-    assert "Documents are unknown, so sentences count as independent" in shown
-    assert "held_out_design_effect" not in table(at)
+    assert "Documents are unknown, so texts are the units of halves" in shown
 
 
 def test_texts_that_are_too_long_are_named_and_left_out_or_cut(parsing, checkpoint):
