@@ -2,8 +2,7 @@
 
 First by simulation: changes of a head that does not matter, by law and number of texts, then of one that does (its mean
 is 3.3 standard errors away from 0, so that a test that knew the variance would find 91%; where most changes are 0, it
-turns nine tenths of the others to one side). One law has rare large changes to one side, where no test of a sample can
-hold its level. Then on real changes: those of the loss of the sample checkpoint by each
+turns nine tenths of the others to one side). Then on real changes: those of the loss of the sample checkpoint by each
 head over held-out snippets, centred, so that no head matters, and resampled. It is compared with the same test without
 its minimum number of changed texts, a minimum that these resamples determine; with Student's t; and with the percentile
 bootstrap that this program used before. A number of simulated heads can be given, for a short trial.
@@ -50,17 +49,6 @@ def ones(chance: np.random.Generator, shape: tuple[int, int]) -> Values:
     return chance.choice([-1.0, 1.0], size=shape)
 
 
-def of_documents(chance: np.random.Generator, shape: tuple[int, int]) -> Values:
-    """Changes of how many of five texts of a document are right, which have one size by chance where documents are
-    few."""
-    return chance.choice([0.0, 1.0, -3.0], p=[0.6, 0.3, 0.1], size=shape)
-
-
-def with_outliers(chance: np.random.Generator, shape: tuple[int, int]) -> Values:
-    """Rare large changes to one side, which a sample may lack."""
-    return chance.normal(size=shape) + 20 * ((chance.random(shape) < 0.02) - 0.02)
-
-
 LAWS: Final[dict[str, Draw]] = {
     "normal": lambda chance, shape: chance.normal(size=shape),
     "lognormal": lognormal,
@@ -69,8 +57,6 @@ LAWS: Final[dict[str, Draw]] = {
     "50% 0, else lognormal": mostly_zero(0.5, lognormal),
     "90% 0, else lognormal": mostly_zero(0.1, lognormal),
     "90% 0, else 1 or -1": mostly_zero(0.1, ones),
-    "60% 0, 30% 1, else -3": of_documents,
-    "normal, 2% 20 more": with_outliers,
 }
 """Changes with a mean of 0."""
 OF_ONE_SIZE: Final = "90% 0, else 1 or -1"

@@ -74,7 +74,7 @@ def test_ablate_scores_a_classifier_by_the_names_of_its_classes_and_a_regression
     assert list(kept.columns[:4]) == ["layer", "even_head", "odd_head", "full"]
     assert own_columns(kept) == columns_in_help("ablate", "Columns of --keep-one")
     assert kept["full"].tolist() == [table["full"][0]] * 2
-    few = "There are 6 texts, and intervals and p-values need at least 20, or 100 for changes of different "
+    few = "There are 6 texts, and intervals and p-values need at least 100, or 20 for the accuracy of single texts: "
     assert few in capsys.readouterr().err
     assert few in table.attrs["without a verdict"]
     assert kept["without a verdict"].str.startswith(few).all()

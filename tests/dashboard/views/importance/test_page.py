@@ -73,9 +73,7 @@ def test_the_map_and_the_sentence_are_what_core_computes(opened, replaced, repla
     layer, head = np.unravel_index(expected.delta.argmax(), expected.delta.shape)
     assert f"changes most without **L{layer} H{head}**: by {expected.delta.max():.2g}." in told(at)
     (few,) = (each.value for each in at.info)
-    assert few.startswith(
-        "There are 3 texts, and intervals and p-values need at least 20, or 100 for changes of different "
-    )
+    assert few.startswith("There are 3 texts, and intervals and p-values need at least 100, or 20 for the accuracy of ")
     assert few.endswith(words.FEW)
 
 
