@@ -1,5 +1,10 @@
 """Facts about heads as numbers, and how often heads are right at relations and at mentions, selected on some texts and
-evaluated on others."""
+evaluated on others.
+
+A head that looks at one distance is right about a relation as often as its words are that far apart, and texts of one
+kind may be alike in this. So a head is also evaluated on the cases in which the best simple guess, such as a fixed
+distance, is wrong, and what counts are the lower ends of intervals, on the cases of the selection and on those of the
+evaluation."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -7,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Bool, Float, Int
 
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.coreference.accuracy import MentionChoices, joined_of, right_choices
@@ -23,12 +28,18 @@ from attention_sieve.core.relations.cases import (
 )
 from attention_sieve.core.relations.settings import DIRECTIONS, Direction
 from attention_sieve.core.statistics.cases import N_HALVES, HeadCases, KeyMatched, judge, key_matched
+from attention_sieve.core.statistics.means import document_means, document_sums, lower_end, share_interval
 
 Target = Literal["self", "previous", "next", "cls", "sep", "punctuation", "first"]
 """Key attended to: at an offset from the query, or of a kind of token."""
 RESTS: Final[tuple[Target, ...]] = ("cls", "sep", "punctuation", "first", "self")
 """Targets that links between words cannot show, and on which attention rests whatever the token that looks."""
 
+
+MOSTLY: Final = 0.5
+"""Share of a head's attention, or of the cases of a relation, above which a head mostly does this."""
+MARGIN: Final = 0.1
+"""How far the accuracy at a relation, or at mentions, has to lie above that of every simple guess."""
 
 Sight = Literal["around", "back", "across"]
 """Tokens that a token can attend to: on both sides, only itself and earlier ones, or those of another text."""
@@ -40,13 +51,14 @@ class ShareFact:
 
     target: Target
     share: float
-    """Mean over the texts, 0 to 1; for the first token of a causal model, the share above chance."""
+    """Mean over the texts, or over their shorter or longer half if that is less, 0 to 1; for the first token of a
+    causal model, the share above chance."""
     low: float
     high: float
     """Interval of the mean; NaN for fewer than 2 texts."""
     even: float
-    """Share of uniform attention, mean over the texts; NaN if not known; 0 for the first token, whose share is already
-    above chance."""
+    """Share of uniform attention, mean over the same texts; NaN if not known; 0 for the first token, whose share is
+    already above chance."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,9 +105,10 @@ class RelationFact:
     """Accuracy on the same cases of the offset that is best on them."""
     offset: int
     """In words, from the dependent to its head."""
-    least_gain: float
-    """How far the accuracy lies above that of the best offset: on the cases of the selection, or on these, whichever is
-    less."""
+    where_wrong: float
+    """Accuracy in the cases in which that offset is wrong; NaN if it never is."""
+    surplus: float
+    """As of `surpluses`, on the cases of the selection or on these, whichever is less."""
     n_cases: int
     """Number of these cases."""
     p_value: float
@@ -121,6 +134,10 @@ class MentionFact:
     """Accuracy of always choosing the nearest mention, on the same cases."""
     same_word: float
     """Accuracy of choosing the nearest mention with the same head word, or else the nearest."""
+    where_wrong: float
+    """Accuracy in the cases in which the better of the two is wrong; NaN if it never is."""
+    surplus: float
+    """As of `surpluses`, on the cases of the selection or on these, whichever is less."""
     n_cases: int
     n_documents: int
     """Documents on which the head was not selected."""
@@ -185,11 +202,11 @@ def best_relations(
 ) -> dict[Head, RelationFact]:
     """The relation that each head predicts best, among those with at least LEAST_CASES cases in each half of the texts.
 
-    The relation and direction in which the head is furthest above the best fixed offset are selected on the first,
-    third, ... text (or document, where known), among those in which it beats the key-matched control there, if there
-    are any. The head is evaluated on the other half, against the offset that was best on the first, and beside the one
-    that is best there. Where there are `others`, all texts are the first half, and the others are the second. p-values
-    are multiplied by the number of heads (Bonferroni).
+    The relation and direction in which the head has the greatest surplus over the best fixed offset (`surpluses`) are
+    selected on the first, third, ... text (or document, where known), among those in which it beats the key-matched
+    control there, if there are any. The head is evaluated on the other half, against the offset that was best on the
+    first, and beside the one that is best there. Where there are `others`, all texts are the first half, and the others
+    are the second. p-values are multiplied by the number of heads (Bonferroni).
 
     Args:
         texts: one or more, under one checkpoint.
@@ -207,6 +224,33 @@ def best_relations(
     return {head: replace(fact, on_others=bool(others)) for head, fact in facts.items()}
 
 
+def surpluses(
+    right: Bool[np.ndarray, "*head case"],
+    guess: Bool[np.ndarray, " case"],
+    unit: Int[np.ndarray, " case"],
+    alpha: float,
+) -> Float[np.ndarray, "*head"]:
+    """By how much heads do clearly better than a simple guess, and not only where it is right.
+
+    Args:
+        right: whether each head is right in each case.
+        guess: whether the guess is.
+        unit: number of the document, or text, of each case.
+        alpha: the intervals cover 1 - alpha.
+
+    Returns: the lesser of two numbers, which are both above 0 if the whole interval of how far the accuracy lies above
+        that of the guess is above MARGIN, and that of the accuracy where the guess is wrong above MOSTLY; -inf where
+        there are too few cases or units for an interval.
+    """
+    in_unit = np.unique(unit, return_counts=True)[1]
+    above = document_means(document_sums(right, unit) - document_sums(guess, unit), in_unit)
+    wrong = ~guess
+    n_wrong = np.unique(unit[wrong], return_counts=True)[1]
+    where_wrong, _ = share_interval(document_means(document_sums(right[..., wrong], unit[wrong]), n_wrong), alpha)
+    least = np.minimum(lower_end(above, alpha) - MARGIN, where_wrong - MOSTLY)
+    return np.where(np.isnan(least), -np.inf, least)
+
+
 def _relations(cases: RelationCases, half: Int[np.ndarray, " case"]) -> list[tuple[str, Halves]]:
     """Names and cases of the relations with enough cases in each half."""
     named = [
@@ -221,22 +265,30 @@ def _relations(cases: RelationCases, half: Int[np.ndarray, " case"]) -> list[tup
 def _heads_by_relation(
     cases: RelationCases, relations: Sequence[tuple[str, Halves]], alpha: float
 ) -> dict[tuple[int, int], list[Head]]:
-    """Heads by the indices of the relation and direction in which they are furthest above the best offset, among those
-    that beat the key-matched control if any does."""
+    """Heads by the indices of the relation and direction in which they have the greatest surplus, among those that beat
+    the key-matched control if any does."""
     is_there = ~cases.absent
     heads_by_relation: defaultdict[tuple[int, int], list[Head]] = defaultdict(list)
-    gains = []
+    surplus = []
     for _, (first_half, _) in relations:
-        baseline = best_offset(cases.distances[first_half], cases.rooms[:, first_half])
-        gain = cases.right[..., first_half].mean(axis=-1) - baseline.share
+        of_heads = _surpluses(cases.right[..., first_half], cases, first_half, alpha)
         control = key_matched(cases.joined.of(first_half), alpha, int(is_there.sum()))
-        gains.append(gain - 2 * ~control.beats)  # a gain is above -1 and at most 1
-    if gains:
-        all_gains = np.concatenate(gains)
+        surplus.append(of_heads - 4 * ~control.beats)  # a surplus is above -2 and below 1
+    if surplus:
+        of_relations = np.concatenate(surplus)
         for layer, head in zip(*np.nonzero(is_there.all(axis=0))):
-            relation, direction = divmod(int(all_gains[:, layer, head].argmax()), len(DIRECTIONS))
+            relation, direction = divmod(int(of_relations[:, layer, head].argmax()), len(DIRECTIONS))
             heads_by_relation[relation, direction].append((int(layer), int(head)))
     return heads_by_relation
+
+
+def _surpluses(
+    right: Bool[np.ndarray, "*head case"], cases: RelationCases, half: Int[np.ndarray, " case"], alpha: float
+) -> Float[np.ndarray, "*head"]:
+    """Surpluses over the offset that is best on one half, on its cases."""
+    distances, rooms = cases.distances[half], cases.rooms[:, half]
+    guess = is_at_offset(distances, rooms, best_offset(distances, rooms).offset)
+    return surpluses(right, guess, cases.joined.unit[half], alpha)
 
 
 def _facts(
@@ -250,7 +302,7 @@ def _facts(
     """Accuracies of heads at one relation on the second half."""
     distances, rooms = cases.distances, cases.rooms
     on_first, on_second = (best_offset(distances[half], rooms[:, half]) for half in halves)
-    first_half, second_half = halves
+    second_half = halves[1]
     at_offset = is_at_offset(distances[second_half], rooms[:, second_half], on_first.offset)
     right = np.stack([cases.right[direction, layer, head] for layer, head in heads])
     joined = cases.joined.of(second_half)
@@ -259,7 +311,8 @@ def _facts(
     n_heads = int((~cases.absent[direction]).sum())
     control = key_matched(joined, alpha, n_heads)
     correction = n_heads / len(heads)  # the p-values are already corrected for these heads
-    gains = right[:, first_half].mean(axis=1) - on_first.share
+    surplus = np.minimum(*(_surpluses(right[:, half], cases, half, alpha) for half in halves))
+    is_wrong = ~is_at_offset(distances[second_half], rooms[:, second_half], on_second.offset)
     return {
         head: RelationFact(
             relation=relation,
@@ -269,13 +322,19 @@ def _facts(
             high=float(judgement.high[0, row]),
             baseline=on_second.share,
             offset=on_second.offset,
-            least_gain=float(min(gains[row], judgement.accuracy[0, row] - on_second.share)),
+            where_wrong=_share(right[row, second_half][is_wrong]),
+            surplus=float(surplus[row]),
             n_cases=len(second_half),
             p_value=float(min(1, correction * judgement.p_values[0, 0, row])),
             control=KeyControl.of(control, (direction, *head)),
         )
         for row, head in enumerate(heads)
     }
+
+
+def _share(right: Bool[np.ndarray, " case"]) -> float:
+    """Share of cases that are right; NaN without any."""
+    return float(right.mean()) if len(right) else float("nan")
 
 
 def followed_mentions(mentions: ReadMentions, alpha: float = 0.05) -> dict[Head, MentionFact]:
@@ -306,6 +365,14 @@ def followed_mentions(mentions: ReadMentions, alpha: float = 0.05) -> dict[Head,
     judgement = judge(head_cases, alpha)
     is_better = right[..., first_half].mean(axis=-1) > cases.baselines[:, first_half].mean(axis=-1).max()
     nearest, same_word = judgement.baselines[:, 0].tolist()
+    guesses = [cases.baselines[cases.baselines[:, half].mean(axis=-1).argmax()] for half in (first_half, second_half)]
+    surplus = np.minimum(
+        *(
+            surpluses(right[..., half], guess[half], cases.document[half], alpha)
+            for half, guess in zip((first_half, second_half), guesses)
+        )
+    )
+    unseen = right[..., second_half][..., ~guesses[1][second_half]]
     return {
         (layer, head): MentionFact(
             of=mentions.name,
@@ -314,6 +381,8 @@ def followed_mentions(mentions: ReadMentions, alpha: float = 0.05) -> dict[Head,
             high=float(judgement.high[0, layer, head]),
             nearest=nearest,
             same_word=same_word,
+            where_wrong=_share(unseen[layer, head]),
+            surplus=float(surplus[layer, head]),
             n_cases=len(second_half),
             n_documents=len(np.unique(cases.document[second_half])),
             p_value=float(judgement.p_values[:, 0, layer, head].max()),

@@ -10,7 +10,7 @@ from attention_sieve.core.descriptions.accuracies import LEAST_MENTIONS, ReadMen
 from attention_sieve.core.texts.text import Text
 
 WORDS = ("Ann", "saw", "Bo", "and", "she", "left")
-N_TEXTS = 4 * LEAST_MENTIONS
+N_TEXTS = 6 * LEAST_MENTIONS
 NEAREST, LUCKY = (1, 2), (1, 0)
 """Heads that choose the nearest mention, and that are right on the documents only on which heads are chosen."""
 

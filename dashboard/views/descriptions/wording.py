@@ -161,7 +161,7 @@ def _right(fact: RelationFact) -> str:
     return (
         f"right in {percent(fact.accuracy, 0)} of {fact.n_cases:,} cases in {where}, interval "
         f"{_interval(fact.low, fact.high)}; always guessing one distance gets {percent(fact.baseline, 0)}"
-        f"{_beside_others(fact.control)}"
+        f"{_where_wrong(fact)}{_beside_others(fact.control)}"
     )
 
 
@@ -169,8 +169,13 @@ def _of_mentions(fact: MentionFact) -> str:
     return (
         f"right in {percent(fact.accuracy, 0)} of {fact.n_cases:,} cases in the other half of {fact.of}, interval "
         f"{_interval(fact.low, fact.high)}; the better of two simple guesses gets "
-        f"{percent(max(fact.nearest, fact.same_word), 0)}{_beside_others(fact.control)}"
+        f"{percent(max(fact.nearest, fact.same_word), 0)}{_where_wrong(fact)}{_beside_others(fact.control)}"
     )
+
+
+def _where_wrong(fact: RelationFact | MentionFact) -> str:
+    """How often the head is right where the guess is wrong, which it sometimes is."""
+    return f", and where that is wrong the head is right in {percent(fact.where_wrong, 0)}"
 
 
 def _beside_others(control: KeyControl) -> str:

@@ -5,8 +5,9 @@ from typing import Final, get_args
 
 from attention_sieve.core.copying.finding import CopySettings
 from attention_sieve.core.copying.writes import SAMPLE
-from attention_sieve.core.descriptions.accuracies import LEAST_CASES
-from attention_sieve.core.descriptions.describe import MOSTLY, OTHERWISE
+from attention_sieve.core.descriptions.accuracies import LEAST_CASES, MARGIN, MOSTLY
+from attention_sieve.core.descriptions.describe import LEAST_TEXTS as LEAST_OF_LENGTH
+from attention_sieve.core.descriptions.describe import OTHERWISE
 from attention_sieve.core.roles import hypotheses
 from attention_sieve.core.roles.controls import SEEDS
 from attention_sieve.core.roles.hypotheses import CONSTANT_SPREAD, LEAST_GAIN
@@ -43,6 +44,8 @@ NUMBERS: Final = {
     "t_resamples": str(intervals.RESAMPLES),
     "least_texts": str(intervals.LEAST_TEXTS),
     "mostly": f"{100 * MOSTLY:g}%",
+    "margin": f"{100 * MARGIN:g}",
+    "least_by_length": str(2 * LEAST_OF_LENGTH),
     "otherwise": f"{100 * OTHERWISE:g}%",
     "least_cases": str(LEAST_CASES),
     "chosen_before": CHOSEN_BEFORE,

@@ -59,6 +59,20 @@ def test_what_evenly_spread_attention_gives_as_well_is_not_told(share, targets):
     assert (fact.target, fact.even) == ("sep", 0.25)
 
 
+def test_a_share_is_told_as_it_is_in_shorter_or_in_longer_texts_whichever_is_less():
+    """Of 12 short texts and 12 long ones, one head rests in the short ones more, another in the long ones."""
+    texts = [
+        surface(n_keys=n_keys, cls={(0, 0): by_first, (0, 1): 1 - by_first}, sep={(0, 2): 0.1})
+        for n_keys, by_first in [(10, 0.7), (40, 0.3)] * 12
+    ]
+    found = describe_heads(Known(surface=texts))
+    for head, even in (((0, 0), 1 / 40), ((0, 1), 1 / 10)):
+        (fact,) = found[head].facts
+        assert (fact.target, fact.share, fact.even) == ("cls", pytest.approx(0.3), pytest.approx(even))
+    (whole,) = describe_heads(Known(surface=texts[:18]))[0, 0].facts
+    assert whole.share == pytest.approx(0.5), "too few texts for halves"
+
+
 def test_what_a_token_sees_is_told():
     assert described()[0, 0].sight == "around"
     across = replace(surface(), distance=np.full(SHAPE, np.nan))
@@ -89,7 +103,7 @@ def test_what_is_found_on_the_texts_is_told_with_the_numbers_of_others_if_it_is_
 
 def test_a_relation_is_told_with_a_margin_above_every_distance_alone():
     found = described(predictions=[text(place) for place in range(N_TEXTS)])[FINDER].facts[0]
-    assert found.least_gain == 0.5
+    assert found.surplus > 0
     others = Known(surface=[surface()] * 40, predictions=[text(2 + 4 * place) for place in range(40)])
     assert described(predictions=[text(place) for place in range(N_TEXTS)], others=others)[FINDER].facts == ()
 

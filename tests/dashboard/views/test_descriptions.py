@@ -29,20 +29,23 @@ REST = ShareFact(target="cls", share=0.7, low=0.65, high=0.75, even=0.05)
 SOME = replace(REST, share=0.3, low=0.25, high=0.35)
 SUBJECT = RelationFact(
     relation="nsubj", direction="dependent-to-head", accuracy=0.79, low=0.7, high=0.86, baseline=0.41, offset=2,
-    least_gain=0.38, n_cases=1_234, p_value=0.0004,
+    where_wrong=0.66, surplus=0.1, n_cases=1_234, p_value=0.0004,
     control=KeyControl(to_right=0.27, from_others=0.01, p_value=1e-9, beats=True, from_everywhere=False),
 )  # fmt: skip
 MENTIONED = MentionFact(
-    of="own.jsonl", accuracy=0.61, low=0.5, high=0.72, nearest=0.19, same_word=0.43, n_cases=80, n_documents=8,
-    p_value=0.02, control=KeyControl(to_right=0.12, from_others=0.08, p_value=0.4, beats=False, from_everywhere=True),
+    of="own.jsonl", accuracy=0.61, low=0.5, high=0.72, nearest=0.19, same_word=0.43, where_wrong=0.58, surplus=0.02,
+    n_cases=80, n_documents=8, p_value=0.02,
+    control=KeyControl(to_right=0.12, from_others=0.08, p_value=0.4, beats=False, from_everywhere=True),
 )  # fmt: skip
 HELD_OUT = (
     "(right in 61% of 80 cases in the other half of own.jsonl, interval 50 to 72%; the better of two simple guesses "
-    "gets 43%; it looks there from everywhere: 1.5 times what other words give to the same word)"
+    "gets 43%, and where that is wrong the head is right in 58%; it looks there from everywhere: 1.5 times what other "
+    "words give to the same word)"
 )
 CASES = (
     "(right in 79% of 1,234 cases in the other half of these texts, interval 70 to 86%; always guessing one distance "
-    "gets 41%; its attention there is 27 times what other words give to the same word)"
+    "gets 41%, and where that is wrong the head is right in 66%; its attention there is 27 times what other words give "
+    "to the same word)"
 )
 
 
@@ -170,8 +173,7 @@ def test_a_click_says_what_each_head_does_in_the_card_the_tooltip_and_the_files(
     assert {mark for parts in texts["texts"] for _, mark in parts} == {"", "strong", "lined"}
     assert "% to [CLS]" in texts["says"][0].replace("\N{NO-BREAK SPACE}", " ")
     choose_heads(at, (2, 4))
-    assert any("looks at" in says for says in sent(at, "Texts in which L2 H4 does so")["says"])
-    assert "cases in the other half of the English example texts on coreference, interval" in sentence_of(at, "L2 H4")
+    assert "mention" not in sentence_of(at, "L2 H4"), "too few of the example texts to tell it from simple guesses"
 
 
 def sentence_of(at, name):
@@ -191,3 +193,4 @@ def test_the_readers_own_texts_with_mentions_take_the_place_of_the_example_texts
     button(at, wording.ASK).click().run()
     choose_heads(at, (2, 4))
     assert "of 84 cases in the other half of own.jsonl, interval" in sentence_of(at, "L2 H4")
+    assert any("looks at" in says for says in sent(at, "Texts in which L2 H4 does so")["says"])
