@@ -70,8 +70,8 @@ def elsewhere(links: Sequence[tuple[PronounSentence, float]], n_sentences: int) 
 
 def of_head(head: str, asked: PronounSentence, share: float, greatest_other: float) -> str:
     return (
-        f"**{head}** gives {percent(share, 0)} of *{plain(asked.pronoun)}* to *{plain(asked.antecedent)}*, and of no "
-        f"other word more than {percent(greatest_other, 0)}."
+        f"From *{plain(asked.pronoun)}*, **{head}** gives {percent(share, 0)} of its attention to "
+        f"*{plain(asked.antecedent)}*; from any other word, at most {percent(greatest_other, 0)}."
     )
 
 

@@ -88,7 +88,7 @@ def test_the_right_head_is_shown_with_its_numbers_and_the_other_sentences_pass_a
     assert set(looked) == {each.text for each in PRONOUNS}
     said = texts(at)
     assert said[0] == "Found it: L2 H4."
-    assert "L2 H4 gives 64% of his to brother, and of no other word more than 12%." in said
+    assert "From his, L2 H4 gives 64% of its attention to brother; from any other word, at most 12%." in said
     (others,) = [each for each in said if each.startswith("It follows the pronoun in ")]
     named = re.findall(r"(\w+) to (\w+) \((\d+)%\)", others)
     assert ("she", "girl", "66") in named
