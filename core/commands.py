@@ -26,7 +26,10 @@ from attention_sieve.core.texts.tokens import TooLong
 
 PARQUET: Final = ".parquet"
 CSV: Final = ".csv"
-TABLES: Final = (PARQUET, CSV)
+LATEX: Final = ".tex"
+TABLES: Final = (PARQUET, CSV, LATEX)
+MOST_ROWS: Final = 40
+"""Of a table of LaTeX on one page; a longer one is broken over pages."""
 INTERRUPTED: Final = 130
 """Exit status of a program that was ended from the keyboard."""
 
@@ -272,12 +275,13 @@ def _is_same(a: Path, b: Path) -> bool:
 
 
 def write_table(output: Path, table: pd.DataFrame, facts: Mapping[str, str]) -> None:
-    """Write a table as Parquet or CSV, by the suffix.
+    """Write a table as Parquet, CSV or LaTeX, by the suffix.
 
     Args:
         output: ends in one of TABLES.
         table: a table with a default index.
-        facts: its origin; in Parquet the table's `attrs`, in CSV columns with the same value in every row.
+        facts: its origin; in Parquet the table's `attrs`, in CSV columns with the same value in every row, in LaTeX
+            comments.
 
     Raises: AnalysisError; ValueError if a fact has the name of a column, which it would replace.
     """
@@ -286,8 +290,20 @@ def write_table(output: Path, table: pd.DataFrame, facts: Mapping[str, str]) -> 
     if output.suffix.lower() == PARQUET:
         table.attrs = dict(facts)
         write(output, partial(table.to_parquet, index=False))
+    elif output.suffix.lower() == LATEX:
+        write(output, lambda file: Path(file).write_text(latex_table(table, facts), encoding="utf-8"))
     else:
         write(output, partial(table.assign(**facts).to_csv, index=False))
+
+
+def latex_table(table: pd.DataFrame, facts: Mapping[str, str]) -> str:
+    """A table for a paper, which needs the package booktabs (and longtable beyond MOST_ROWS rows).
+
+    Numbers have three digits; whatever LaTeX reads as a command in names and texts is escaped.
+    """
+    comments = "".join(f"% {name}: {' '.join(value.split())}\n" for name, value in facts.items())
+    rows = table.to_latex(index=False, escape=True, float_format="%.3g", na_rep="--", longtable=len(table) > MOST_ROWS)
+    return comments + str(rows)
 
 
 def check_name(folder: Path) -> None:

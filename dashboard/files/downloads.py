@@ -88,11 +88,11 @@ class Table:
 
     @property
     def suffixes(self) -> tuple[str, ...]:
-        return ("csv", "parquet", *(() if self.card is None else ("md",)))
+        return ("csv", "parquet", "tex", *(() if self.card is None else ("md",)))
 
     @property
     def archived(self) -> tuple[tuple[str, str], ...]:
-        return tuple((suffix, PAGE) for suffix in self.suffixes)
+        return tuple((suffix, PAGE) for suffix in self.suffixes if suffix != "tex")
 
     def files(self) -> Iterator[bytes]:
         return (self.file(suffix) for suffix, _ in self.archived)
@@ -100,6 +100,10 @@ class Table:
     def file(self, suffix: str, _: str = PAGE) -> bytes:
         if suffix == "md" and self.card is not None:
             return self.card(self.facts).encode()
+        if suffix == "tex":
+            from attention_sieve.core.commands import latex_table  # for which the first grid does not wait
+
+            return latex_table(self.table, self.facts).encode()
         return table_csv(self.table, self.facts) if suffix == "csv" else table_parquet(self.table, self.facts)
 
 
@@ -183,6 +187,7 @@ MIMES: Final = {
     "svg": "image/svg+xml",
     "png": "image/png",
     "csv": "text/csv",
+    "tex": "text/x-tex",
     "parquet": "application/vnd.apache.parquet",
 }
 ALL: Final = "download all"

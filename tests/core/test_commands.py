@@ -8,6 +8,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -133,3 +134,14 @@ def test_ctrl_c_after_the_work_changes_nothing():
         run.send_signal(signal.SIGINT)
         _, said = run.communicate(timeout=60)
     assert (run.returncode, said) == (0, "")
+
+
+def test_a_table_of_latex_has_its_origin_in_comments_and_no_commands_of_a_text(tmp_path):
+    table = pd.DataFrame({"head_1": ["L3 H7", r"\input{x} 50% & #1"], "share": [0.123456, np.nan]})
+    write_table(tmp_path / "table.tex", table, {"texts": "a\n\\input{y}"})
+    comment, *lines = (tmp_path / "table.tex").read_text("utf-8").splitlines()
+    assert comment == r"% texts: a \input{y}"
+    assert lines[0] == r"\begin{tabular}{lr}"
+    assert r"head\_1 & share \\" in lines
+    assert r"L3 H7 & 0.123 \\" in lines
+    assert r"\textbackslash input\{x\} 50\% \& \#1 & -- \\" in lines
