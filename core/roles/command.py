@@ -47,7 +47,7 @@ from attention_sieve.core.roles.matched_pairs import joined_tests, matched_tests
 from attention_sieve.core.roles.measures import SYNTACTIC, ScoreSettings
 from attention_sieve.core.roles.question import MATCHED_PAIRS, matched_questions
 from attention_sieve.core.roles.roles import BY_NAME, DECODER_ROLES, FURTHER_ROLES, ROLES, known_roles, role_title
-from attention_sieve.core.roles.rules import read_role
+from attention_sieve.core.roles.rules import file_help, read_role
 from attention_sieve.core.roles.sinks import SINK_ANALYSIS
 from attention_sieve.core.roles.tables import (
     SCORE_COLUMNS,
@@ -132,7 +132,7 @@ def add_roles_option(parser: argparse.ArgumentParser, for_decoders: str = "") ->
         type=_written,
         action="append",
         metavar="FILE",
-        help="file of TOML with a role that you have written, to score beside the others; give it again for more",
+        help=f"a role that you have written, to score beside the others; give it again for more: {file_help()}",
     )
 
 

@@ -128,6 +128,15 @@ class WrittenRole:
         return json.dumps(rule, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
+def file_help() -> str:
+    """What a file with a role holds, in a sentence for the help of commands."""
+    return (
+        f"a file of TOML with role = {FORMAT}, name, letter, colour (#RRGGBB) and one or two tables, [from] which "
+        f"tokens and [to] which ones, each with any of {', '.join(READERS)}; under [to] also offset, or relative "
+        f"({', '.join(get_args(Relative))}) with relations. All conditions have to hold, each for any of its values"
+    )
+
+
 def read_role(content: str) -> WrittenRole:
     """A role from a file of TOML.
 

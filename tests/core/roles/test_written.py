@@ -1,5 +1,9 @@
 """Roles that a reader writes: the built-in ones in the language of rules, each condition by hand, and bad input."""
 
+import re
+from pathlib import Path
+from typing import get_args
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,7 +17,16 @@ from attention_sieve.core.passes.texts import with_relations
 from attention_sieve.core.roles.measures import RoleSet, ScoreSettings, role_scores
 from attention_sieve.core.roles.question import scores_question
 from attention_sieve.core.roles.roles import BY_NAME, known_roles, role_named, role_title
-from attention_sieve.core.roles.rules import PREFIX, read_role, table_of, toml_of, written_role
+from attention_sieve.core.roles.rules import (
+    PREFIX,
+    READERS,
+    Relative,
+    file_help,
+    read_role,
+    table_of,
+    toml_of,
+    written_role,
+)
 from attention_sieve.core.roles.sieves import sieve_cells
 from attention_sieve.core.texts.text import Text, read_file
 
@@ -221,3 +234,14 @@ def test_a_file_is_scored_by_command_and_from_python_and_called_by_its_name(tmp_
     with pytest.raises(SystemExit):
         main(["score", "--checkpoint", "bundled", *map(str, options)])
     assert "mine.toml: letter is missing." in capsys.readouterr().err
+
+
+def test_the_manual_and_the_help_say_what_a_file_holds():
+    manual = (Path(__file__).parents[3] / "core" / "README.md").read_text("utf-8")
+    role = read_role(re.search(r"```toml\n(.*?)```", manual, re.DOTALL)[1])
+    assert (role.rule.keys.words, role.rule.offset) == ((",",), (-1, -1))
+    section = manual.partition("### Roles that you write")[2].partition("### ")[0]
+    for name in (*READERS, "offset", "relative", "relations"):
+        assert f"`{name}`" in section
+        assert name in file_help()
+    assert all(relative in section.replace("\n  ", " ") for relative in get_args(Relative))
