@@ -28,6 +28,7 @@ PARQUET: Final = ".parquet"
 CSV: Final = ".csv"
 LATEX: Final = ".tex"
 TABLES: Final = (PARQUET, CSV, LATEX)
+TABLE_FILE: Final = f"{', '.join(TABLES[:-1])} or {TABLES[-1]}"
 MOST_ROWS: Final = 40
 """Of a table of LaTeX on one page; a longer one is broken over pages."""
 INTERRUPTED: Final = 130

@@ -15,7 +15,7 @@ from attention_sieve.core.attention.settings import ONE_STACK, TWO_STACKS
 from attention_sieve.core.checkpoints.checkpoint import DTYPES
 from attention_sieve.core.checkpoints.find import LARGEST_SEED
 from attention_sieve.core.command_lines import options_of, parts_of
-from attention_sieve.core.commands import TABLES
+from attention_sieve.core.commands import TABLE_FILE
 from attention_sieve.core.errors import quoted
 from attention_sieve.core.texts.parsers import NO_PARSER
 from attention_sieve.core.texts.text import SUFFIXES
@@ -215,9 +215,7 @@ def add_too_long_option(parser: argparse.ArgumentParser, default: TooLong = "err
     )
 
 
-def add_output_option(
-    parser: argparse.ArgumentParser, description: str = f"file to write: {' or '.join(TABLES)}"
-) -> None:
+def add_output_option(parser: argparse.ArgumentParser, description: str = f"file to write: {TABLE_FILE}") -> None:
     """Add the option that names the file, or folder, to write."""
     parser.add_argument("--output", required=True, type=Path, help=description)
 

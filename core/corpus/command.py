@@ -16,7 +16,7 @@ import pandas as pd
 
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.find import choose_device, find_checkpoint, randomly_initialised
-from attention_sieve.core.commands import INTERRUPTED, TABLES, check_output, write_table
+from attention_sieve.core.commands import INTERRUPTED, TABLE_FILE, TABLES, check_output, write_table
 from attention_sieve.core.corpus.manifest import MANIFEST, CorpusSettings, Manifest, read_manifest
 from attention_sieve.core.corpus.paired import read_differences, write_differences
 from attention_sieve.core.corpus.plan import SHARD_SIZE, corpus_plan, parse_corpus, write_plan
@@ -80,7 +80,7 @@ def add_commands(commands: Any) -> None:
     show_parser = verb("show", show, "print a summary of the results")
     for folder_parser in (merge_parser, verify_parser, show_parser):
         folder_parser.add_argument("folder", type=Path, help=RESULTS_FOLDER)
-    show_parser.add_argument("--output", type=Path, help=f"file to write all results to: {' or '.join(TABLES)}")
+    show_parser.add_argument("--output", type=Path, help=f"file to write all results to: {TABLE_FILE}")
     show_parser.add_argument(
         "--question", choices=REDUCTIONS, help="question to show; default: the first of the run's --questions"
     )

@@ -16,6 +16,7 @@ from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import AttentionLayers, Checkpoint
 from attention_sieve.core.checkpoints.find import load_checkpoint, randomly_initialised
 from attention_sieve.core.commands import (
+    TABLE_FILE,
     TABLES,
     check_output,
     checkpoint_facts,
@@ -105,7 +106,7 @@ def add_command(commands: Any) -> None:
     parser.add_argument(
         "--random-control", action="store_true", help="train a second probe on the same model with random weights"
     )
-    add_output_option(parser, f"file to write: {' or '.join(TABLES)}; a summary is written beside it")
+    add_output_option(parser, f"file to write: {TABLE_FILE}; a summary is written beside it")
     parser.set_defaults(run=tree_probes)
 
 
