@@ -40,13 +40,14 @@ def let_leave(work: Callable[[], Done]) -> Done:
 
     Raises: what the work raises.
     """
-    run: Run[None, Done] = Run(lambda _, keep: keep(work()), None, name="long work", patience=None)
+    # In a tuple, since work may return None, which a run without results has, too.
+    run: Run[None, tuple[Done]] = Run(lambda _, keep: keep((work(),)), None, name="long work", patience=None)
     while run.is_on:
         run.wait(LOOK_SECONDS)
         st.session_state.get("page")  # Streamlit ends a run only when it is called
     if run.results is None:
         raise run.error or RuntimeError("Long work returned no result.")
-    return run.results
+    return run.results[0]
 
 
 def with_progress(question: object, work: Callable[[Report], Done], doing: str = wording.SCORING) -> Done | None:

@@ -329,7 +329,8 @@ def _grid(
     tested = known if grid_shows.by_corpus else None
     choice, engine, scores = visit.choice, visit.engine, screen.scores
     n_layers, n_heads = scores.shape[1:]
-    shown = shown_roles(scores, screen.scored.roles)[1 if grid_shows.finer else 0]
+    of_roles = (scores, screen.scored.roles) if tested is None else (tested.tests.mean, tested.tests.roles)
+    shown = shown_roles(*of_roles)[1 if grid_shows.finer else 0]
     facts = text_facts(visit, screen.text) | provenance.threshold_facts(choice)
     label = f"Heads of {engine.files.name}: roles on {wording.BY_TEXT if tested is None else wording.BY_CORPUS}"
     if tested is None:

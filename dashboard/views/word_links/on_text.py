@@ -169,8 +169,8 @@ def _all_heads(visit: Visit, screen: PassedText, named: NamedLinks, heads: list[
     query, key = (of_side[0] if len(of_side) == 1 else wording.ANY for of_side in (named.queries, named.keys))
     criterion = visit.choice.criterion
     facts = text_facts(visit, screen.text) | {
-        "from": query,
-        "to": key,
+        "looking from": query,
+        "looking at": key,
         "alpha": f"{criterion.alpha:g}",
         "correction": criterion.correction,
     }

@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from reading import sent
 from small_checkpoints import N_POSITIONS
 
 from attention_sieve.core.attention.settings import PassSettings
@@ -55,6 +56,12 @@ def in_link(at, name):
 def click(at, key):
     at.button(key=key).click().run()
     return at
+
+
+def letters(at):
+    """Of the roles with a corner in each cell of the grid."""
+    grid = sent(at, "Heads of")
+    return {grid["roles"][place]["letter"] for place in grid["shown"]}
 
 
 def captions(at):
@@ -165,6 +172,14 @@ def test_turns_are_read_by_the_chat_template_and_its_tokens_are_a_role(chatting)
     *_, last = at.text_area(key="text").value.split("\nassistant:")
     assert last.strip()
     assert ids_in_link(at) == []
+
+
+def test_over_a_corpus_a_chat_has_the_roles_of_the_corpus_not_that_of_its_template(chatting):
+    at = chatting(TEMPLATE, "user: a dog\nassistant: the mat", by=inspect_wording.BY_CORPUS)
+    assert "T" not in letters(at)
+    assert letters(at) >= {"F", "P"}
+    at.segmented_control(key="by").set_value(inspect_wording.BY_TEXT).run()
+    assert "T" in letters(at)
 
 
 @pytest.mark.parametrize(
