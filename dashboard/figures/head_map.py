@@ -53,9 +53,9 @@ class HeadMap:
     """Whether the scale runs from -bound over 0 to bound, or from 0 to bound."""
     low_label: str = ""
     high_label: str = ""
-    outlined: Bool[np.ndarray, "layer head"] | None = None
-    outline: str = ""
-    """What the outline means, such as "differs significantly"."""
+    marked: Bool[np.ndarray, "layer head"] | None = None
+    mark: str = ""
+    """What the dot in the corner of a marked head means, such as "differs significantly"."""
     cells: Sequence[Sequence[str]] | None = None
     """Text of each cell; None for its number."""
     details: Sequence[Detail] = ()
@@ -117,13 +117,13 @@ def percents(shares: Float[np.ndarray, "layer head"], missing: str = NOT_APPLICA
 
 
 def short_number(value: float, bound: float, signed: bool) -> str:
-    """At most three characters and, for differences, a sign that stays at 0: `+0.8`, `−.04` or `12`."""
+    """At most three characters and, for differences that do not round to 0, a sign: `+0.8`, `−.04`, `12` or `0`."""
     if isnan(value):
         return ""
-    if value == 0:
-        return "0"
     decimals = 0 if bound >= 10 else 1 if bound >= 1 else 2 if bound >= 0.1 else 3
     size = f"{abs(value):.{decimals}f}"
+    if float(size) == 0:
+        return "0"
     if bound < 1:
         size = size.removeprefix("0")
     return f"{(MINUS if value < 0 else '+') if signed else ''}{size}"
@@ -140,6 +140,8 @@ SIGN: Final = 18
 """Side of a sign in a legend."""
 FAINT: Final = "#C9C9C9"
 RAMP: Final = 120
+DOT: Final = 3
+"""Radius of the dot that marks a head, in pixels."""
 _HATCHED: Final = {"fill": "url(#hatch)"}
 _STEPS: Final = 24
 
@@ -212,8 +214,8 @@ def head_map_svg(
     for layer, head in np.ndindex(layers, heads):
         _cell(group, matrix.cell(layer, head), head_map, (layer, head), letters)
     for order, (layer, head) in enumerate(chosen):
-        matrix.cell(layer, head).inner(-2, 4).frame(group, head_color(order), 3)
-    marks = [("outline", head_map.outline)] if head_map.outlined is not None else []
+        matrix.cell(layer, head).inner(-2, 4).frame(group, head_color(order) if len(chosen) > 1 else DARK, 3)
+    marks = [("mark", head_map.mark)] if head_map.marked is not None else []
     marks += [("hatch", NOT_APPLICABLE)] if np.isnan(head_map.values).any() else []
     blocks = [_ramp(head_map), Block(group, matrix.width, matrix.height)]
     entries = [(_sign(mark), text) for mark, text in marks] + ([bracket_entry()] if head_map.n_shared > 1 else [])
@@ -246,17 +248,18 @@ def _ramp(head_map: HeadMap) -> Block:
 
 def _sign(mark: str) -> ET.Element:
     sign, box = ET.Element("g"), Box(0, 0, SIGN, SIGN, 5)
-    if mark != "outline":
+    if mark == "mark":
+        _dot(sign, box, DARK)
+    else:
         box.draw(sign, _HATCHED)
-    _outline(sign, box, is_outlined=mark == "outline")
+    box.inner(0.5, 4).frame(sign, FAINT, 1)
     return sign
 
 
-def _outline(svg: ET.Element, box: Box, *, is_outlined: bool) -> None:
-    if is_outlined:
-        box.inner(1.5, 4).frame(svg, DARK, 3)
-    else:
-        box.inner(0.5, 4).frame(svg, FAINT, 1)
+def _dot(svg: ET.Element, box: Box, color: str) -> None:
+    """The mark of a head, in the upper right corner of its cell: an outline means that a head is chosen."""
+    center = {"cx": f"{box.x + box.width - 2 * DOT:g}", "cy": f"{box.y + 2 * DOT:g}", "r": f"{DOT:g}"}
+    ET.SubElement(svg, "circle", {**center, "fill": color})
 
 
 def _cell(svg: ET.Element, box: Box, head_map: HeadMap, head: tuple[int, int], letters: float) -> None:
@@ -266,10 +269,12 @@ def _cell(svg: ET.Element, box: Box, head_map: HeadMap, head: tuple[int, int], l
     else:
         color = _color(max(-1.0, min(value / head_map.bound, 1.0)), head_map.signed)
         box.fill(svg, color)
+        if head_map.marked is not None and head_map.marked[head]:
+            _dot(svg, box, ink_on(color))
         written = head_map.written_in(*head)
         widest = (box.width - 2) / max(text_width(written, 1), 1)
         box.write(svg, written, max(LETTERS, min(letters, widest)), ink_on(color))
-    _outline(svg, box, is_outlined=head_map.outlined is not None and bool(head_map.outlined[head]))
+    box.inner(0.5, 4).frame(svg, FAINT, 1)
 
 
 def _color(part: float, signed: bool) -> str:

@@ -15,7 +15,7 @@ _mount: Final = heads_source("head_map", "head_map/head_map.css", "head_map/head
 
 def head_map(picture: HeadMap, selection: Selection[list[Head]]) -> list[Head]:
     """Draw the map and return the heads of it that the reader has chosen, in the order they were chosen."""
-    values, outlined, cells = picture.values, picture.outlined, picture.cells
+    values, marked, cells = picture.values, picture.marked, picture.cells
     low, high = picture.ends
     data = {
         **heads_data((len(values), len(values[0])), picture.label),
@@ -27,8 +27,8 @@ def head_map(picture: HeadMap, selection: Selection[list[Head]]) -> list[Head]:
         "texts": [[picture.written(float(value)) for value in row] for row in values],
         "cells": None if cells is None else [list(row) for row in cells],
         "missing": NOT_APPLICABLE,
-        "outlined": None if outlined is None else base64_of(outlined.astype(np.uint8)),
-        "outline": picture.outline,
+        "marked": None if marked is None else base64_of(marked.astype(np.uint8)),
+        "mark": picture.mark,
         "details": [{"label": detail[0], "texts": _texts(detail)} for detail in picture.details],
         "shared": picture.n_shared,
         "across": picture.layers_across,

@@ -1,10 +1,10 @@
-// Heat map with one number per head: a cell has the number's colour on the scale, shows it, and may be outlined.
+// Heat map with one number per head: a cell has the number's colour on the scale, shows it, and may be marked by a dot.
 
 class HeadMap extends HeadGrid {
   read() {
-    const { parts, outlined } = this.data;
+    const { parts, marked } = this.data;
     this.values = floatsOf(parts);
-    this.outlined = outlined === null ? null : bytesOf(outlined);
+    this.marked = marked === null ? null : bytesOf(marked);
   }
 
   parts() {
@@ -15,21 +15,16 @@ class HeadMap extends HeadGrid {
     return layer * this.data.heads + head;
   }
 
-  isOutlined(place) {
-    return this.outlined !== null && this.outlined[this.index(place)] === 1;
-  }
-
-  // A ring in the text colour would look like an outline.
-  ring(order) {
-    return this.data.colors[order % this.data.colors.length];
+  isMarked(place) {
+    return this.marked !== null && this.marked[this.index(place)] === 1;
   }
 
   drawLegend() {
-    const { title, low, high, outline, missing } = this.data;
+    const { title, low, high, mark, missing } = this.data;
     const scale = newElement("span", "scale");
     scale.append(this.endOf(low), this.ramp(), this.endOf(high));
     const entries = [newElement("b", "title", title), scale];
-    if (this.outlined !== null) entries.push(legendEntry(newElement("span", "swatch outlined"), outline));
+    if (this.marked !== null) entries.push(legendEntry(newElement("span", "swatch marked"), mark));
     if (this.values.some(Number.isNaN)) entries.push(legendEntry(newElement("span", "swatch missing"), missing));
     this.legend.replaceChildren(...entries);
   }
@@ -53,7 +48,7 @@ class HeadMap extends HeadGrid {
     const part = this.values[this.index(cell.place)];
     const [number] = cell.children;
     cell.classList.toggle("missing", Number.isNaN(part));
-    cell.classList.toggle("outlined", this.isOutlined(cell.place));
+    cell.classList.toggle("marked", this.isMarked(cell.place));
     number.className = "number";
     number.textContent = (cells ?? texts)[layer][head];
     number.style.setProperty("--end", part < 0 ? ends.less : ends.more);
@@ -61,8 +56,8 @@ class HeadMap extends HeadGrid {
   }
 
   describe([layer, head]) {
-    const { texts, missing, outline, details } = this.data;
-    const marks = this.isOutlined([layer, head]) ? `, ${outline}` : "";
+    const { texts, missing, mark, details } = this.data;
+    const marks = this.isMarked([layer, head]) ? `, ${mark}` : "";
     const more = details.map(({ label, texts: of }) => ` ${label}: ${of[layer][head]}.`).join("");
     return `Layer ${layer}, head ${head}: ${texts[layer][head] || missing}${marks}.${more}`;
   }
@@ -84,7 +79,7 @@ class HeadMap extends HeadGrid {
   tipNotes(place) {
     const notes = [];
     if (Number.isNaN(this.values[this.index(place)])) notes.push(this.data.missing);
-    if (this.isOutlined(place)) notes.push(this.data.outline);
+    if (this.isMarked(place)) notes.push(this.data.mark);
     return notes.map((note) => newElement("p", "", note));
   }
 }

@@ -29,8 +29,8 @@ class NamedLinks:
         return self.queries[self.links.queries[head]], self.keys[self.links.keys[head]]
 
 
-def link_map(named: NamedLinks, *, title: str, label: str, outline: str) -> HeadMap:
-    """Attention from one word to another, in percent; heads that are beyond chance are outlined."""
+def link_map(named: NamedLinks, *, title: str, label: str, mark: str) -> HeadMap:
+    """Attention from one word to another, in percent; heads that are beyond chance are marked."""
     links, (n_layers, n_heads) = named.links, named.links.shares.shape
     link_names = [[" → ".join(named.words((layer, head))) for head in range(n_heads)] for layer in range(n_layers)]
     chance = np.broadcast_to(links.chance[:, None], links.shares.shape)
@@ -40,8 +40,8 @@ def link_map(named: NamedLinks, *, title: str, label: str, outline: str) -> Head
         label=label,
         values=100 * links.shares,
         bound=min(round_bound(100 * float(np.nanmax(links.shares))), 100),
-        outlined=named.beats,
-        outline=outline,
+        marked=named.beats,
+        mark=mark,
         details=(
             ("link", link_names),
             ("attention", percents(links.shares)),
@@ -80,8 +80,8 @@ def pattern_map(links: PatternLinks, alpha: float, *, title: str, label: str, be
         label=label,
         values=100 * links.shares,
         bound=min(round_bound(100 * float(links.shares.max())), 100),
-        outlined=links.beats(alpha),
-        outline=beats,
+        marked=links.beats(alpha),
+        mark=beats,
         details=(
             ("attention", percents(links.shares)),
             ("interval", intervals(links.low, links.high, ".1%", NOT_APPLICABLE)),

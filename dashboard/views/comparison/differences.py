@@ -138,8 +138,8 @@ def _map(
         signed=tests is not None,
         low_label="" if tests is None else wording.LESS,
         high_label="" if tests is None else wording.MORE,
-        outlined=None if tests is None else tests.differs[index],
-        outline="" if tests is None else wording.OUTLINE,
+        marked=None if tests is None else tests.differs[index],
+        mark="" if tests is None else wording.MARK,
         details=() if tests is None else _details(tests, index),
     )
     show_head_map(picture, head_selection(f"map {name}", focus.heads, focus.reset), file=f"map of {name}", facts=facts)

@@ -155,8 +155,8 @@ def _which_heads(a: Opened, b: Opened, tests: tuple[HeadTests, HeadTests], paire
             signed=True,
             low_label=compare_wording.LESS,
             high_label=compare_wording.MORE,
-            outlined=None if paired_tests is None else paired_tests.differs[index],
-            outline="" if paired_tests is None else "differs significantly",
+            marked=None if paired_tests is None else paired_tests.differs[index],
+            mark="" if paired_tests is None else "differs significantly",
             details=[("a", tests[0].mean[index]), ("b", tests[1].mean[index])],
         )
         show_head_map(picture, head_selection("results moved", heads, a.reset), file="differences", facts=b.facts)

@@ -70,7 +70,7 @@ ROLE_HELP: Final = (
     "The map and the charts show the score of this role. To begin with, it is the role that most heads gain or "
     "lose; in a tie, or if no head gains or loses one, the role whose score differs most on average over all heads."
 )
-OUTLINE: Final = "outlined: the difference is significant"
+MARK: Final = "the difference is significant"
 MORE: Final = "higher under b"
 LESS: Final = "lower under b"
 DIVERGENCE_TITLE: Final = "Jensen-Shannon divergence, in nats"

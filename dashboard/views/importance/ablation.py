@@ -78,15 +78,15 @@ def damage_map(importance: Importance, with_roles: str = "") -> HeadMap:
 def _map(importance: Importance, facts: dict[str, str]) -> None:
     effects, score = importance.ablation.effects, importance.ablation.score
     name, has_verdicts = wording.SCORE_NAMES[score.name], not np.isnan(effects.p).all()
-    outlined = importance.differs if has_verdicts and score.name != "change" else None
+    marked = importance.differs if has_verdicts and score.name != "change" else None
     picture = replace(
         damage_map(importance),
-        outlined=outlined,
-        outline="" if outlined is None else wording.DIFFERS,
+        marked=marked,
+        mark="" if marked is None else wording.DIFFERS,
         details=[
             (wording.without(name), effects.without),
             *([(wording.INTERVAL, intervals(effects.low, effects.high, "+.3g"))] if has_verdicts else []),
-            *([] if outlined is None else [(wording.P_ADJUSTED, effects.p_adjusted)]),
+            *([] if marked is None else [(wording.P_ADJUSTED, effects.p_adjusted)]),
         ],
     )
     show_head_map(

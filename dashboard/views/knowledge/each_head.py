@@ -131,8 +131,8 @@ def show_map(
         signed=signed,
         low_label=wording.WORSE if signed else "",
         high_label=wording.BETTER,
-        outlined=beats,
-        outline="" if beats is None else wording.BEATS,
+        marked=beats,
+        mark="" if beats is None else wording.BEATS,
         details=[
             (name, report.grid(report.accuracy)),
             (wording.INTERVAL, _intervals(report)),

@@ -34,7 +34,7 @@ NOT_PAIRED: Final = (
     "runs no model:"
 )
 NOT_PAIRED_HERE: Final = "The differences have not been computed text by text, so they cannot be tested."
-PAIRED_OVER_ALL: Final = "Differences are tested over all texts only, so nothing is outlined here."
+PAIRED_OVER_ALL: Final = "Differences are tested over all texts only, so nothing is marked here."
 HIGHEST: Final = "Highest texts"
 READ: Final = "Read the highest texts"
 STOPPED: Final = "Stopped. The texts so far are those of the shards that were read."

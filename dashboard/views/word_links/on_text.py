@@ -177,7 +177,7 @@ def _all_heads(visit: Visit, screen: PassedText, named: NamedLinks, heads: list[
     title = wording.map_title(query, key)
     label = f"Word links in {plain(engine.files.name)}: {title}"
     reset = (engine.files.fingerprint, named.beats.shape, tuple(heads))
-    picture = link_map(named, title=title, label=label, outline=wording.BEATS_CHANCE)
+    picture = link_map(named, title=title, label=label, mark=wording.BEATS_CHANCE)
     selection = head_selection("word link map", heads, reset, state.push_heads)
     show_head_map(picture, selection, file="map of word links", facts=facts)
     table = with_sentences(link_table(named), kept_sentences(visit))

@@ -43,7 +43,7 @@ TWO_OR_RELATION: Final = "Choose both words above, or a relation that joins them
 BEATS: Final = "clearly more than an even spread would give, and than other words give"
 OVER_NOTE: Final = (
     "Upper and lower case are treated alike. *Other words*: the attention between other words of the same texts at "
-    "the same distance, which exposes a head that merely looks at a fixed distance. Outlined heads give at least "
+    "the same distance, which exposes a head that merely looks at a fixed distance. Marked heads give at least "
     f"{100 * LEAST_GAIN:.0f}% more than evenly spread attention would, and significantly more than between such "
     "other words (paired t-test, with the correction of the test settings)."
 )

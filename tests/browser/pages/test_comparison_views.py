@@ -72,7 +72,7 @@ def maps():
     layers, heads = (int(size) for size in st.query_params.get("shape", "3x4").split("x"))
     values = np.linspace(-2.5, 2.5, layers * heads).reshape(layers, heads)
     values[0, 1] = np.nan
-    outlined = np.abs(values) > 2
+    marked = np.abs(values) > 2
     hostile = "<img src=x onerror=alert(1)>"
     st.session_state["runs"] = st.session_state.get("runs", 0) + 1
     start = tuple(int(place) for place in st.query_params.get("start", "0-0").split("-"))
@@ -81,8 +81,8 @@ def maps():
         values=values,
         bound=2.0,
         signed=True,
-        outlined=outlined,
-        outline="differs significantly",
+        marked=marked,
+        mark="differs significantly",
         details=[("difference", values), (hostile, [[hostile] * heads] * layers)],
         label="Change of local",
         title="local, b − a",

@@ -14,12 +14,12 @@ from reading import contrast, data_of, numbers
 from streamlit.testing.v1 import AppTest
 
 from attention_sieve.dashboard.figures.appearance import AMOUNT, HEAD_COLORS, LESS, MORE, ink_on, mixed
-from attention_sieve.dashboard.figures.head_map import HeadMap, head_map_svg, round_bound, short_number
+from attention_sieve.dashboard.figures.head_map import HeadMap, HeadMatrix, head_map_svg, round_bound, short_number
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = '<img src=x onerror=alert(1)> & "quotes" </script> \x00'
 VALUES = np.array([[0.5, -2.0, np.nan], [3.0, 0.0, -0.01]])
-OUTLINED = np.array([[False, True, False], [True, False, False]])
+MARKED = np.array([[False, True, False], [True, False, False]])
 
 
 def page() -> None:
@@ -47,7 +47,7 @@ def page() -> None:
 
 def given_map(**changes: Any) -> dict[str, Any]:
     details = [("difference", VALUES), ("p", [["0.1", "< 0.001", "no test"], ["0.2", "1", "0.5"]])]
-    given = {"values": VALUES, "bound": 2.0, "signed": True, "outlined": OUTLINED, "outline": "differs"}
+    given = {"values": VALUES, "bound": 2.0, "signed": True, "marked": MARKED, "mark": "differs"}
     return given | {"details": details, "label": "Change of local", "title": "local, b - a"} | changes
 
 
@@ -75,7 +75,7 @@ def sent(**changes: Any) -> dict[str, Any]:
     [
         (0.83, 2.0, True, "+0.8"),
         (-0.83, 2.0, True, "−0.8"),
-        (-0.01, 2.0, True, "−0.0"),
+        (-0.01, 2.0, True, "0"),
         (0.0, 2.0, True, "0"),
         (12.4, 20.0, True, "+12"),
         (0.074, 0.3, False, ".07"),
@@ -130,8 +130,8 @@ def test_values_travel_as_parts_of_the_bound_and_details_with_three_digits_and_n
     data = sent()
     parts = numbers(data["parts"], "<f4").reshape(2, 3)
     np.testing.assert_allclose(parts, [[0.25, -1, np.nan], [1, 0, -0.005]], rtol=1e-6)
-    assert data["texts"] == [["+0.5", "−2.0", ""], ["+3.0", "0", "−0.0"]]
-    assert numbers(data["outlined"]).reshape(2, 3).tolist() == OUTLINED.astype(int).tolist()
+    assert data["texts"] == [["+0.5", "−2.0", ""], ["+3.0", "0", "0"]]
+    assert numbers(data["marked"]).reshape(2, 3).tolist() == MARKED.astype(int).tolist()
     assert (data["low"], data["high"]) == (["", "−2"], ["≥ +2", ""])
     details = data["details"]
     assert details[0] == {"label": "difference", "texts": [["0.5", "−2", "not applicable"], ["3", "0", "−0.01"]]}
@@ -140,9 +140,9 @@ def test_values_travel_as_parts_of_the_bound_and_details_with_three_digits_and_n
 
 def test_a_scale_from_zero_has_one_hue_and_a_signed_one_two():
     assert sent()["ends"] == {"more": MORE, "less": LESS}
-    unsigned = sent(values=np.abs(VALUES), signed=False, outlined=None)
+    unsigned = sent(values=np.abs(VALUES), signed=False, marked=None)
     assert unsigned["ends"] == {"more": AMOUNT, "less": None}
-    assert unsigned["outlined"] is None
+    assert unsigned["marked"] is None
 
 
 def test_hostile_text_travels_as_data():
@@ -153,7 +153,7 @@ def test_hostile_text_travels_as_data():
 
 def test_a_map_of_1024_heads_and_eight_details_stays_below_150_kilobytes():
     values = np.random.default_rng(0).normal(size=(32, 32))
-    changes = {"values": values, "outlined": values > 1, "details": [(str(number), values) for number in range(8)]}
+    changes = {"values": values, "marked": values > 1, "details": [(str(number), values) for number in range(8)]}
     assert len(payloads(run(**changes))[0]) < 150_000
 
 
@@ -233,7 +233,7 @@ def fills(svg: ET.Element) -> list[str]:
 def test_the_file_colours_each_cell_by_its_part_of_the_bound():
     found = fills(drawn())
     assert found == [mixed(MORE, 0.25), LESS, "url(#hatch)", MORE, "#FFFFFF", mixed(LESS, 0.005)]
-    assert fills(drawn(values=np.abs(VALUES), signed=False, outlined=None))[3] == AMOUNT
+    assert fills(drawn(values=np.abs(VALUES), signed=False, marked=None))[3] == AMOUNT
 
 
 def test_the_file_says_in_words_what_signs_and_ends_mean():
@@ -246,29 +246,40 @@ def test_the_file_says_in_words_what_signs_and_ends_mean():
         "not applicable",
         "64 texts",
         "+3.0",
-        "−0.0",
+        "0",
     ):
         assert expected in found
-    plain = texts(drawn(values=np.ones((2, 3)), outlined=None))
+    plain = texts(drawn(values=np.ones((2, 3)), marked=None))
     assert not {"differs", "not applicable"} & set(plain)
 
 
-def test_the_file_outlines_and_frames_heads():
-    strokes = [box.get("stroke") for box in drawn(chosen=[(0, 0)]).iter(f"{SVG}rect") if box.get("stroke-width") == "3"]
-    assert sorted(strokes) == sorted(["#1A1A1A"] * 3 + [HEAD_COLORS[0]])
+def test_in_the_file_an_outline_means_chosen_and_a_dot_marks_a_head():
+    def strokes(chosen):
+        boxes = drawn(chosen=chosen).iter(f"{SVG}rect")
+        return [box.get("stroke") for box in boxes if float(box.get("stroke-width", 0)) > 1]
+
+    assert strokes([]) == []
+    assert strokes([(0, 0)]) == ["#1A1A1A"]
+    assert strokes([(0, 0), (1, 2)]) == [*HEAD_COLORS[:2]]
+    in_the_legend, *dots = drawn().iter(f"{SVG}circle")
+    assert in_the_legend.get("fill") == "#1A1A1A"
+    cells = [HeadMatrix(2, 3).cell(*head) for head in ((0, 1), (1, 0))]
+    assert [(float(dot.get("cx")), float(dot.get("cy"))) for dot in dots] == [
+        (cell.x + cell.width - 6, cell.y + 6) for cell in cells
+    ]
 
 
 def test_equal_checkpoints_give_a_map_of_zeros():
-    svg = drawn(values=np.zeros((2, 3)), bound=round_bound(0.0), outlined=np.zeros((2, 3), bool))
+    svg = drawn(values=np.zeros((2, 3)), bound=round_bound(0.0), marked=np.zeros((2, 3), bool))
     assert texts(svg).count("0") == 6 + 2
     assert set(fills(svg)) == {"#FFFFFF"}
 
 
 def test_the_file_escapes_hostile_text_and_is_drawn():
-    svg = drawn(label=HOSTILE, caption=[HOSTILE], low_label=HOSTILE, high_label=HOSTILE, outline=HOSTILE)
+    svg = drawn(label=HOSTILE, caption=[HOSTILE], low_label=HOSTILE, high_label=HOSTILE, mark=HOSTILE)
     assert HOSTILE.replace("\x00", "\ufffd") in texts(svg)
     tags = {element.tag.removeprefix(SVG) for element in svg.iter()}
-    assert tags == {"svg", "g", "title", "rect", "text", "defs", "pattern", "line"}
+    assert tags == {"svg", "g", "title", "rect", "text", "defs", "pattern", "line", "circle"}
     image = Image.open(io.BytesIO(vl_convert.svg_to_png(ET.tostring(drawn(), encoding="unicode")))).convert("RGB")
     colors = {color for _, color in image.getcolors(1 << 20)}
     assert {tuple(bytes.fromhex(end[1:])) for end in (MORE, LESS)} <= colors

@@ -53,9 +53,9 @@ def arcs(n_tokens):
 
 def head_map():
     values = np.linspace(-2, 2, 72).reshape(6, 12)
-    outlined = values > 1
+    marked = values > 1
     picture = HeadMap(
-        title="t", label="l", values=values, bound=2.0, signed=True, outlined=outlined, outline=LONG, high_label="more"
+        title="t", label="l", values=values, bound=2.0, signed=True, marked=marked, mark=LONG, high_label="more"
     )
     return head_map_svg(picture, **WORDS)
 

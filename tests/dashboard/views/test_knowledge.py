@@ -109,8 +109,8 @@ def test_the_best_head_is_the_validation_parts_its_score_the_test_parts_and_what
     expected = np.ones(len(report.layer), bool)
     for baseline in range(3):
         expected &= corrected(reports, baseline, "bh")[reports.index(report)] < 0.05
-    outlined = np.frombuffer(base64.b64decode(shown["outlined"]), np.uint8) == 1
-    assert np.array_equal(outlined, expected[report.is_head])
+    marked = np.frombuffer(base64.b64decode(shown["marked"]), np.uint8) == 1
+    assert np.array_equal(marked, expected[report.is_head])
 
 
 def test_the_map_shows_what_is_asked(opened, probed):

@@ -208,10 +208,10 @@ def _map(visit: Visit, scores: CoreferenceScores, heads: list[Head], facts: dict
                 on_click=state.push_heads,
                 args=([scores.best],),
             )
-    values, outlined = 100 * scores.judgement.accuracy[group], None
+    values, marked = 100 * scores.judgement.accuracy[group], None
     if baseline is not None:
         values = values - 100 * scores.judgement.baselines[baseline, group]
-        outlined = scores.judgement.p_values[baseline, group] < visit.choice.criterion.alpha
+        marked = scores.judgement.p_values[baseline, group] < visit.choice.criterion.alpha
     is_difference, files = baseline is not None, visit.engine.files
     title = wording.map_title(GROUPS[group], None if baseline is None else BASELINES[baseline])
     picture = HeadMap(
@@ -222,8 +222,8 @@ def _map(visit: Visit, scores: CoreferenceScores, heads: list[Head], facts: dict
         signed=is_difference,
         low_label=wording.LOWER if is_difference else "",
         high_label=wording.HIGHER if is_difference else "",
-        outlined=outlined,
-        outline=wording.OUTLINE if is_difference else "",
+        marked=marked,
+        mark=wording.MARK if is_difference else "",
         details=_details(scores, group),
     )
     show_head_map(

@@ -88,8 +88,8 @@ def grid(focus: RelationFocus) -> None:
         signed=True,
         low_label=wording.LOWER,
         high_label=wording.HIGHER,
-        outlined=beats_baseline(focus.by_row, margin=focus.finding.settings.margin)[direction],
-        outline=wording.OUTLINE_ROW if direction else wording.OUTLINE,
+        marked=beats_baseline(focus.by_row, margin=focus.finding.settings.margin)[direction],
+        mark=wording.MARK_ROW if direction else wording.MARK,
         details=details,
     )
     _show(focus, "accuracies", picture, wording.GRID_PAPER)
@@ -136,8 +136,8 @@ def _maps_of_both(
             signed=True,
             low_label=wording.LOWER,
             high_label=wording.HIGHER,
-            outlined=argmax.heads,
-            outline=wording.OUTLINE,
+            marked=argmax.heads,
+            mark=wording.MARK,
             details=[("best at", best), (f"mean {WORDS[scale].noun} by the sieve", score)],
         )
         _show(focus, "syntactic by argmax", picture)
@@ -149,8 +149,8 @@ def _maps_of_both(
             values=score,
             bound=round_bound(float(np.nanmax(np.abs(score), initial=0))),
             signed=scale == "share",
-            outlined=by_sieve,
-            outline=wording.SIEVE_OUTLINE,
+            marked=by_sieve,
+            mark=wording.SIEVE_MARK,
             details=[("by argmax", np.where(argmax.heads, best, "no").tolist())],
         )
         _show(focus, "syntactic by the sieve", picture)

@@ -117,9 +117,9 @@ DIRECTION_HELP: Final = (
 GRID_TITLE: Final = "accuracy − baseline, in points"
 LOWER: Final = "worse"
 HIGHER: Final = "better"
-OUTLINE: Final = "outlined: syntactic by the most attended word (argmax)"
-OUTLINE_ROW: Final = "outlined: syntactic by the most attended word (argmax), by the head's own row"
-GRID_PAPER: Final = "Outlines: figure 1 of Voita et al. (2019)."
+MARK: Final = "syntactic by the most attended word (argmax)"
+MARK_ROW: Final = "syntactic by the most attended word (argmax), by the head's own row"
+GRID_PAPER: Final = "Marked heads: figure 1 of Voita et al. (2019)."
 BARS: Final = "As bars"
 BARS_PAPER: Final = "Corresponds to figure 4 of Voita et al. (2019)."
 DISTANCES: Final = "Distances"
@@ -160,7 +160,7 @@ TWO_RULES_PAPER: Final = (
 ARGMAX_GRID: Final = "Syntactic by argmax"
 ARGMAX_TITLE: Final = "best accuracy − baseline, in points"
 SIEVE_GRID: Final = "Syntactic by the sieve"
-SIEVE_OUTLINE: Final = "outlined: holds the pooled role, as on the page Roles"
+SIEVE_MARK: Final = "holds the pooled role, as on the page Roles"
 NO_RULE_RELATION: Final = (
     f"None of the relations {', '.join(RELATIONS)} has enough cases here, so no head can be syntactic by argmax."
 )

@@ -251,8 +251,8 @@ def _picture(checkpoint: str, history: GateHistory, index: int, penalty: float) 
         bound=1.0,
         low_label=wording.CLOSED,
         high_label=wording.OPEN,
-        outlined=gates.gate == 0,
-        outline=wording.OUTLINE,
+        marked=gates.gate == 0,
+        mark=wording.MARK,
         details=[(wording.P_ZERO, gates.p_zero), (wording.P_ONE, gates.p_one), (wording.GATE, gates.gate)],
     )
 

@@ -267,22 +267,22 @@ def test_the_outlines_are_those_of_voitas_rule(parsing, checkpoint):
     )
     least = {wording.POINTS: lambda share: share + 0.1, wording.RELATIVE: lambda share: share * 1.1}
 
-    def outlined(one, margin):
+    def marked(one, margin):
         return one.accuracy[1] >= least[margin](one.baseline.share) - 1e-9
 
     differ = [
         (name, margin)
         for margin in least
         for name in by_row
-        if (outlined(by_row[name], margin) != outlined(by_column[name], margin)).any()
+        if (marked(by_row[name], margin) != marked(by_column[name], margin)).any()
     ]
     assert differ
     for name, margin in (differ[0], next(("det", margin) for margin in least if margin != differ[0][1])):
         at = parsing(relation=name, way=DIRECTION_NAMES["head-to-dependent"], rule=margin)
         grid = sent(at, f"{name}, head → dep")
-        shown = np.frombuffer(bytes_of(grid["outlined"]), np.uint8).reshape(2, 3)
-        assert (shown == outlined(by_row[name], margin)).all()
-        assert grid["outline"] == wording.OUTLINE_ROW
+        shown = np.frombuffer(bytes_of(grid["marked"]), np.uint8).reshape(2, 3)
+        assert (shown == marked(by_row[name], margin)).all()
+        assert grid["mark"] == wording.MARK_ROW
 
 
 def bytes_of(text):
@@ -406,7 +406,7 @@ def test_argmax_and_sieve_are_counted_beside_each_other(parsing, checkpoint):
     assert f"**{rule.heads.sum()} of 6 heads** are *syntactic by argmax* (baseline + 10 points): " in counts
     assert all(f"{n} for {name}" in counts for name, n in rule.n_heads.items() if n)
     sieve = sent(at, wording.SIEVE_GRID)
-    held = np.frombuffer(bytes_of(sieve["outlined"]), np.uint8).reshape(2, 3).astype(bool)
+    held = np.frombuffer(bytes_of(sieve["marked"]), np.uint8).reshape(2, 3).astype(bool)
     assert (n_all, first, second) == (6, rule.heads.sum(), held.sum())
     assert both == (rule.heads & held).sum()
     assert neither == (~rule.heads & ~held).sum()

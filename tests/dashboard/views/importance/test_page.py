@@ -96,7 +96,7 @@ def test_a_loss_over_fewer_than_a_hundred_texts_is_shown_without_a_word_of_signi
     (few,) = (each.value for each in at.info)
     assert few.startswith("No change has an interval and a p-value. There are 21 texts, and at least 100 are needed: ")
     data = sent(at, words.damage_title(words.SCORE_NAMES["loss"]))
-    assert not data["outline"]
+    assert not data["mark"]
     assert not any(name in json.dumps(data) for name in (words.INTERVAL, words.P_ADJUSTED, "nan", "NaN"))
 
 
