@@ -459,6 +459,11 @@ def duration(seconds: float) -> str:
     return f"about {max(1, round(seconds))} s" if seconds < 100 else f"about {seconds / 60:.0f} min"
 
 
+def takes(cost: str) -> str:
+    """Said before the click that begins long work."""
+    return f"Takes {cost}."
+
+
 def finding(name: str) -> str:
     return f"Finding {name} ..."
 

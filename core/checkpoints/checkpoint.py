@@ -217,6 +217,15 @@ def _sha256_of(path: Path, _mark: tuple[int, ...]) -> str:
 DTYPES: Final = ("float32", "bfloat16", "float16", "float64")
 OutputHead = Literal["masked token", "next token", "classes"]
 """What the head of a checkpoint predicts."""
+OUTPUT_HEADS: Final[dict[str, OutputHead]] = {
+    "ForMaskedLM": "masked token",
+    "ForCausalLM": "next token",
+    "LMHeadModel": "next token",
+    "ForConditionalGeneration": "next token",
+    "MTModel": "next token",
+    "ForSequenceClassification": "classes",
+}
+"""Suffix of the architecture name in the configuration -> what the head predicts. Others are loaded without a head."""
 
 
 @dataclass(frozen=True)
@@ -249,6 +258,8 @@ class CheckpointFiles:
     """Layers that have none, according to the configuration, as in models that are partly recurrent."""
     is_decoder: bool = False
     """Whether it writes the next token, according to the configuration."""
+    head: OutputHead | None = None
+    """What its head predicts, according to the configuration; None if it was saved without one."""
     quantised: str = ""
     """How its weights were stored before they were written as plain numbers, as GGUF names it; empty if they always
     were."""

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from attention_sieve.core.attention.settings import ONE_STACK, TWO_STACKS
 from attention_sieve.core.checkpoints.checkpoint import (
+    OUTPUT_HEADS,
     Checkpoint,
     CheckpointFiles,
     FileState,
@@ -121,6 +122,7 @@ def _adapted(name: str, folder: Path, revision: str) -> CheckpointFiles:
         fingerprint=digest,
         states=states,
         is_decoder=base.is_decoder and n_classes(folder) is None,
+        head=base.head if n_classes(folder) is None else "classes",
         base=base,
         adapter=kind,
     )
@@ -172,6 +174,7 @@ def described(
     has_decoder = config.get("is_encoder_decoder") is True
     n_heads = _first_number(config, "encoder_attention_heads", "num_attention_heads", "num_heads", "n_heads", "n_head")
     kinds = TWO_STACKS if has_decoder else ONE_STACK
+    architectures = config.get("architectures") or [""]
     return CheckpointFiles(
         name=name,
         folder=folder,
@@ -187,7 +190,8 @@ def described(
             _first_number(config, "decoder_attention_heads", "num_heads") if has_decoder else None,
         ),
         without_attention=_without_attention(config),
-        is_decoder=any(str(name).endswith(DECODERS) for name in config.get("architectures") or ()),
+        is_decoder=any(str(name).endswith(DECODERS) for name in architectures),
+        head=next((head for end, head in OUTPUT_HEADS.items() if str(architectures[0]).endswith(end)), None),
         quantised=str(config.get(WEIGHTS) or "")[:20],
         n_shared=_n_shared(config, n_heads) if kinds == ONE_STACK else 1,
     )

@@ -21,7 +21,14 @@ from transformers import (
 )
 from transformers.utils import logging as transformers_logging
 
-from attention_sieve.core.checkpoints.checkpoint import DTYPES, REMOVED_HEADS, Checkpoint, CheckpointFiles, OutputHead
+from attention_sieve.core.checkpoints.checkpoint import (
+    DTYPES,
+    OUTPUT_HEADS,
+    REMOVED_HEADS,
+    Checkpoint,
+    CheckpointFiles,
+    OutputHead,
+)
 from attention_sieve.core.checkpoints.checks.bounds import check_size, check_tokenizer_files
 from attention_sieve.core.checkpoints.checks.files import adapter_weights, n_classes
 from attention_sieve.core.checkpoints.checks.loaded import (
@@ -96,16 +103,15 @@ def weight_in(module: Any) -> Tensor:
         return weight.detach().clone()
 
 
-HEADS: Final[dict[str, tuple[str, OutputHead]]] = {
-    "ForMaskedLM": ("AutoModelForMaskedLM", "masked token"),
-    "ForCausalLM": ("AutoModelForCausalLM", "next token"),
-    "LMHeadModel": ("AutoModelForCausalLM", "next token"),
-    "ForConditionalGeneration": ("AutoModelForSeq2SeqLM", "next token"),
-    "MTModel": ("AutoModelForSeq2SeqLM", "next token"),
-    "ForSequenceClassification": ("AutoModelForSequenceClassification", "classes"),
+AUTO_CLASSES: Final = {
+    "ForMaskedLM": "AutoModelForMaskedLM",
+    "ForCausalLM": "AutoModelForCausalLM",
+    "LMHeadModel": "AutoModelForCausalLM",
+    "ForConditionalGeneration": "AutoModelForSeq2SeqLM",
+    "MTModel": "AutoModelForSeq2SeqLM",
+    "ForSequenceClassification": "AutoModelForSequenceClassification",
 }
-"""Suffix of the architecture name in the configuration -> auto class that loads the model with its head, and what the
-head predicts. Other architectures are loaded without a head."""
+"""Suffix of OUTPUT_HEADS -> auto class that loads the model with its head."""
 ONE_AT_A_TIME: Final = Lock()
 """transformers patches its own classes while it loads weights; two threads at once can leave them patched, after which
 no model ties its embeddings any more."""
@@ -358,7 +364,8 @@ def _draw_weights(files: CheckpointFiles, config: Any, dtype: torch.dtype, atten
 def _head(config: Any, architecture: str | None = None) -> tuple[str, OutputHead | None]:
     """Auto class that loads a checkpoint, and what its head predicts; by default of the architecture that was saved."""
     architecture = architecture or next(iter(config.architectures or ()), "")
-    return next((head for end, head in HEADS.items() if architecture.endswith(end)), ("AutoModel", None))
+    end = next((end for end in OUTPUT_HEADS if architecture.endswith(end)), None)
+    return ("AutoModel", None) if end is None else (AUTO_CLASSES[end], OUTPUT_HEADS[end])
 
 
 def _head_and_classes(config: Any) -> tuple[Any, int]:

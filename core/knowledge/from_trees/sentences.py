@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Final
 
 from attention_sieve.core.errors import TextError
+from attention_sieve.core.progress import ProgressBar
 from attention_sieve.core.texts.given import WrittenText, read_conllu
 from attention_sieve.core.texts.relations import ROOT, ROOT_RELATION, Dependencies, tagged_dependencies
 from attention_sieve.core.texts.text import Text, decoded, text_of
@@ -96,7 +97,8 @@ def parsed_sentences(texts: Sequence[Text]) -> Iterator[ParsedSentence]:
 
     Raises: AnalysisError if no pipeline is installed.
     """
-    for number, (text, dependencies) in enumerate(zip(texts, tagged_dependencies(texts), strict=True), start=1):
+    shown = ProgressBar(texts, unit="text")
+    for number, (text, dependencies) in enumerate(zip(shown, tagged_dependencies(texts), strict=True), start=1):
         yield from _from_parse(dependencies, text, text.document or f"text {number}")
 
 

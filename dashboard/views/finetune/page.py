@@ -14,7 +14,8 @@ from attention_sieve.core.checkpoints.folders import checkpoints_folder
 from attention_sieve.core.checkpoints.saved_runs import Progress, delete_run
 from attention_sieve.core.finetuning.chance import against_chance
 from attention_sieve.core.finetuning.settings import TrainingSettings, default_settings
-from attention_sieve.dashboard import controls, drawer, state
+from attention_sieve.dashboard import controls, costs, drawer, state
+from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.controls import from_home
 from attention_sieve.dashboard.figures.finetune.training import training_curve
 from attention_sieve.dashboard.plain import errors_shown, plain
@@ -181,6 +182,10 @@ def _form() -> None:
             icon=":material/play_arrow:",
             disabled=not ready,
         )
+        if labelled and settings:
+            texts = labelled.data.texts
+            passes = costs.TRAINING * settings.epochs * len(texts)
+            st.caption(shared_wording.takes(costs.of_passes(files, passes, costs.mean_characters(texts))))
         if pressed and labelled and name and settings:
             _begin(lambda: training_runs.start(_request(files, labelled, name, settings), state.choice().device))
 

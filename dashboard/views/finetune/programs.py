@@ -4,8 +4,9 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import IO, Final
 
 from attention_sieve import ROOT
@@ -25,11 +26,16 @@ class Program:
     process: "subprocess.Popen[bytes]"
     errors: IO[bytes]
     """File that receives its standard error."""
+    began: float = field(default_factory=time.monotonic)
 
     def reason(self, code: int) -> str:
         """The last line on standard error; with the exit status if it is not one of our messages."""
-        last_line = next((line for line in reversed(self._end().splitlines()) if line.strip()), "").strip()
+        last_line = self.last_line()
         return last_line if code == 2 and last_line else wording.ended_badly(code, last_line)
+
+    def last_line(self) -> str:
+        """The last line on standard error that is not empty; empty if there is none."""
+        return next((line.strip() for line in reversed(self._end().splitlines()) if line.strip()), "")
 
     def _end(self) -> str:
         """The end of standard error, read without moving the write position of the process."""

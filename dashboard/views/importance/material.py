@@ -10,6 +10,7 @@ from jaxtyping import Bool
 
 from attention_sieve.cache.answers import CorpusFinding
 from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.command_lines import given_options
 from attention_sieve.core.importance.analysis import ABLATION_ANALYSIS
 from attention_sieve.core.importance.finding import AblationFinding, metric_facts
@@ -20,8 +21,10 @@ from attention_sieve.core.importance.question import Replace
 from attention_sieve.core.importance.settings import AblationSettings, LabelScore, MetricSettings
 from attention_sieve.core.passes.metric import Metric
 from attention_sieve.core.texts.text import Text
+from attention_sieve.dashboard import costs
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.provenance import call, reads_texts
+from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.asking import find, policy
 from attention_sieve.dashboard.views.finetune.labelled import Labelled, labelled_texts
@@ -35,6 +38,7 @@ METRICS: Final[dict[str, Metric]] = {
     wording.LM: "lm",
     wording.LABELS: "labels",
 }
+WORD_HEADS: Final = ("masked token", "next token")
 REPLACEMENTS: Final[dict[str, Replace]] = {wording.ZERO: "zero", wording.MEAN: "mean"}
 SCORE_WIDTH: Final = 250
 
@@ -108,8 +112,10 @@ def material() -> Material | None:
     """
     visit = frame.without_corpus()
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        metric = one_of(wording.METRIC, METRICS, key=METRIC_KEY, help=wording.METRIC_HELP)
+        metric = one_of(wording.METRIC, _metrics(visit.engine.files), key=METRIC_KEY, help=wording.METRIC_HELP)
         replacement = one_of(wording.REPLACE, REPLACEMENTS, key="replaced by", help=wording.REPLACE_HELP)
+    if visit.engine.files.head not in WORD_HEADS:
+        st.caption(wording.no_words(plain(visit.engine.files.name)))
     settings = AblationSettings(
         of_metric=MetricSettings(metric=metric), replace=replacement, correction=visit.choice.criterion.correction
     )
@@ -119,6 +125,11 @@ def material() -> Material | None:
     if with_texts is None:
         return None
     return Material(visit=with_texts, inputs=of_texts(with_texts.texts), settings=settings)
+
+
+def _metrics(files: CheckpointFiles) -> dict[str, Metric]:
+    """What heads can matter for in a checkpoint: predicted words only if it predicts any."""
+    return {name: metric for name, metric in METRICS.items() if metric != "lm" or files.head in WORD_HEADS}
 
 
 def _labelled(visit: Visit, settings: AblationSettings) -> Material | None:
@@ -155,6 +166,11 @@ class Importance:
 
     def computed_by(self, name: str, *options: str) -> dict[str, str]:
         return self.facts | {"command": self.material.line(name, *options)}
+
+    def cost(self, n_passes: float) -> str:
+        """How long so many passes of the texts take."""
+        texts = [item.text for item in self.read]
+        return costs.of_passes(self.material.visit.engine.files, n_passes, costs.mean_characters(texts))
 
     @property
     def ablation(self) -> AblationFinding:

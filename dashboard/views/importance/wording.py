@@ -47,6 +47,7 @@ METRIC_HELP: Final = (
     "the loss of the checkpoint's language-model head. **Labelled texts**: how well a fine-tuned classifier does on "
     "a table that you upload."
 )
+
 REPLACE: Final = "A switched-off head outputs"
 ZERO: Final = "nothing"
 MEAN: Final = "its mean"
@@ -84,6 +85,13 @@ KEEP_ONE_HELP: Final = (
 MICHEL_1: Final = "Corresponds to Figure 1 of Michel et al. (2019)."
 MICHEL_T1: Final = "Corresponds to Table 1 of Michel et al. (2019)."
 MICHEL_T2: Final = "Corresponds to Tables 2 and 3 of Michel et al. (2019)."
+
+
+def no_words(checkpoint: str) -> str:
+    return (
+        f"*{LM[0].upper()}{LM[1:]}* is not offered: {checkpoint} was saved without a language-model head, so it "
+        "predicts none. Checkpoints for masked language modelling and decoders have one."
+    )
 
 
 def interval(low: float, high: float, number: str, of: str = "") -> str:

@@ -11,7 +11,7 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.knowledge.trials.progress import TrialsProgress
 from attention_sieve.core.knowledge.trials.result import TrialResult, TrialStage
 from attention_sieve.core.texts.text import MAX_BYTES
-from attention_sieve.dashboard import controls
+from attention_sieve.dashboard import controls, costs
 from attention_sieve.dashboard.offers import runs_here
 from attention_sieve.dashboard.plain import errors_shown, plain, show_error
 from attention_sieve.dashboard.progress import stop_button
@@ -99,8 +99,8 @@ def may_begin(job: str, doing: str) -> bool:
 def _watch(job: str, doing: str) -> None:
     if not runs.is_running(job):
         st.rerun()
-    with st.spinner(doing, show_time=True):
-        st.empty()
+    with st.container(border=True, key=f"running {job}"):
+        st.markdown(f":material/hourglass_top: {doing} {wording.so_far(*runs.how_far(job))}")
 
 
 def _upload() -> None:
@@ -228,6 +228,10 @@ def run_panel(
     missing = [task for index, task in enumerate(tasks) if not all(_is_done(row[index], stages) for row in results)]
     label = wording.probe_button(len(missing), len(subjects), has_begun)
     missing.sort(key=before_others)  # the task that the page opens on comes first
+    n_bytes = sum(task.path.stat().st_size for task in missing)
+    n_texts = sum(sum(task.n_rows) for task in missing)
+    reading = costs.of_passes(visit.engine.files, len(subjects) * n_texts, n_bytes / n_texts)
+    st.caption(wording.probes_take(reading))
     if st.button(label, key="probe", icon=":material/play_arrow:", type="primary"):
         trials = [trial_of(subject, task, settings, visit) for subject in subjects for task in missing]
         with errors_shown():

@@ -1,6 +1,7 @@
 """Probing, erasing and making the sample tasks: each in a separate process, and one of each at a time."""
 
 import atexit
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -114,6 +115,12 @@ def erase(options: Sequence[str]) -> None:
 
 def is_running(job: str) -> bool:
     return job in _programs and _programs[job].process.poll() is None
+
+
+def how_far(job: str) -> tuple[float, str]:
+    """Seconds since a running job began, and the last line that it wrote on its progress; empty before the first."""
+    program = _programs[job]
+    return time.monotonic() - program.began, program.last_line()
 
 
 def failure(job: str) -> str:

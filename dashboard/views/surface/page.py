@@ -17,7 +17,8 @@ from attention_sieve.core.surface.analysis import (
     GradientSettings,
     SurfaceSettings,
 )
-from attention_sieve.dashboard import state
+from attention_sieve.dashboard import costs, state
+from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.figures.surface.gradient_lines import gradient_lines
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.provenance import command, reads
@@ -167,7 +168,7 @@ def _gradient_finding(surface: Surface) -> CorpusFinding[GradientFinding] | None
     settings = GradientSettings(alpha=visit.choice.criterion.alpha)
     if (kept := kept_finding(visit, GRADIENT_ANALYSIS, settings)) is not None:
         return kept
-    if visit.inference.is_loaded(visit.engine) and visit.inference.checkpoint(visit.engine).head != "masked token":
+    if visit.engine.files.head != "masked token":
         st.info(wording.NO_LANGUAGE_MODEL)
         return None
     question = (visit.engine, visit.settings, visit.texts)
@@ -179,4 +180,6 @@ def _gradient_finding(surface: Surface) -> CorpusFinding[GradientFinding] | None
         help=wording.COMPUTE_HELP,
         on_click=lambda: st.session_state.update({REQUESTED: question}),
     )
+    passes = costs.TRAINING * len(visit.texts)
+    st.caption(shared_wording.takes(costs.of_passes(visit.engine.files, passes, costs.mean_characters(visit.texts))))
     return None

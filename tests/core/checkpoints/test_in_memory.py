@@ -75,8 +75,8 @@ def test_scores_are_those_of_the_model_on_disk(family, tmp_path):
     expected = find(ROLE_ANALYSIS, on_disk, TEXTS).scored.scores
     with observed_in_place(model, tokenizer) as checkpoint:
         np.testing.assert_allclose(find(ROLE_ANALYSIS, checkpoint, TEXTS).scored.scores, expected, rtol=0, atol=1e-6)
-        assert checkpoint.head == on_disk.head
-        described = ("model_type", "n_layers", "n_heads", "kinds", "decoder", "is_decoder", "n_shared")
+        assert checkpoint.head == on_disk.head == on_disk.files.head
+        described = ("model_type", "n_layers", "n_heads", "kinds", "decoder", "is_decoder", "head", "n_shared")
         assert [getattr(checkpoint.files, name) for name in described] == [
             getattr(on_disk.files, name) for name in described
         ]

@@ -30,6 +30,7 @@ from attention_sieve.core.importance.pruning.orders import (
     whole_orders,
 )
 from attention_sieve.core.texts.text import Text
+from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.progress import with_progress
 from attention_sieve.dashboard.views.asking import policy
@@ -149,20 +150,24 @@ def computed(
 ) -> Collected[AnyCurve]:
     """All curves once the reader has started the work; the cached ones before that, and after a stop.
 
+    A reload of the page ends the work with its session: that it had begun is remembered outside of it.
+
     Args:
         waiting: said beside the button that starts it.
     """
     begun = f"{kind} begun"
     if st.session_state.get(begun) == hash(key):
+        memory().put(begun, key, True)
         return with_progress((kind, key), work, wording.DOING) or kept
+    goes_on = bool(kept.curves) or memory().get(begun, key) is not None
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
-            wording.GO_ON if kept.curves else wording.BEGIN,
+            shared_wording.GO_ON if goes_on else wording.BEGIN,
             key=f"begin {kind}",
             icon=":material/play_circle:",
             on_click=lambda: st.session_state.update({begun: hash(key)}),
         )
-        st.markdown(waiting, width="stretch")
+        st.markdown(f"{wording.STOPPED} {waiting}" if goes_on else waiting, width="stretch")
     return kept
 
 

@@ -159,7 +159,8 @@ def _computed(
 
     first = stages[0]
     key = (first.importance.material.key, tuple(stage.engine for stage in stages), first.pruning.at_least, order)
-    waiting = wording.waiting_over_training(len(kept.curves), len(stages), n_passes(stages, order))
+    passes = n_passes(stages, order)
+    waiting = wording.waiting_over_training(len(kept.curves), len(stages), passes, first.importance.cost(passes))
     return computed("curves over training", key, kept, waiting, work)
 
 

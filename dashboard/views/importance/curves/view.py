@@ -118,7 +118,8 @@ def _computed(
         return collected(importance, pruning, wants_greedy, asker, show)
 
     key = (importance.material.key, pruning.at_least, wants_greedy)
-    return computed("curves", key, kept, wording.waiting(len(kept.curves), n_passes(pruning, wants_greedy)), work)
+    passes = n_passes(pruning, wants_greedy)
+    return computed("curves", key, kept, wording.waiting(len(kept.curves), passes, importance.cost(passes)), work)
 
 
 def _figure(importance: Importance, pruning: Pruning, curves: Sequence[Curve], order: str) -> Figure:

@@ -37,7 +37,7 @@ ORDER_HELP: Final = (
     "off. **random**: a control. The interval is drawn for the order chosen here."
 )
 BEGIN: Final = "Draw the curves"
-GO_ON: Final = "Draw the other curves"
+STOPPED: Final = "Stopped. What was computed is kept, and *Continue* goes on from there."
 DOING: Final = "Forward passes with heads removed"
 MICHEL_3: Final = "Corresponds to Figures 3 and 6 of Michel et al. (2019)."
 TABLE: Final = "All orders in a table"
@@ -45,11 +45,11 @@ TABLE: Final = "All orders in a table"
 _PART_IS_STORED: Final = "drawn from stored results; the others have yet to be computed."
 
 
-def waiting(n_known: int, n_passes: int) -> str:
+def waiting(n_known: int, n_passes: int, cost: str) -> str:
     if n_known:
         return f"{counted(n_known, 'curve')} {_PART_IS_STORED}"
     return (
-        f"The curves take about {n_passes:,} forward passes of single texts. They are drawn one by one, can be "
+        f"The curves take about {n_passes:,} forward passes of single texts: {cost}. They are drawn one by one, can be "
         "stopped and continued, and are stored."
     )
 
@@ -243,12 +243,12 @@ def without_beginning(reason: str) -> str:
     return f"Without step 0, the checkpoint before fine-tuning: {reason}"
 
 
-def waiting_over_training(n_known: int, n_steps: int, n_passes: int) -> str:
+def waiting_over_training(n_known: int, n_steps: int, n_passes: int, cost: str) -> str:
     if n_known:
         return f"{n_known} of {counted(n_steps, 'step')} {_PART_IS_STORED}"
     return (
-        f"The curves of {counted(n_steps, 'step')} take about {n_passes:,} forward passes of single texts. They are "
-        "drawn step by step, can be stopped and continued, and are stored."
+        f"The curves of {counted(n_steps, 'step')} take about {n_passes:,} forward passes of single texts: {cost}. "
+        "They are drawn step by step, can be stopped and continued, and are stored."
     )
 
 

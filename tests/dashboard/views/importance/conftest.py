@@ -3,7 +3,7 @@ from reading import button
 from streamlit.runtime.scriptrunner import StopException
 
 from attention_sieve.dashboard import controls
-from attention_sieve.dashboard.views.importance.curves import wording
+from attention_sieve.dashboard import wording as shared_wording
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def stopped(restarted, monkeypatch):
         restarted("stopped")
         at = opened()
         assert controls.inference().n_passed == 0
-        assert button(at, wording.GO_ON)
+        assert button(at, shared_wording.GO_ON)
         return at, whole - part
 
     return of

@@ -6,13 +6,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from reading import button, charts, command_of, said
+from reading import button, charts, command_of, said, told
+from streamlit.runtime.scriptrunner import StopException
 
 from attention_sieve.__main__ import main
 from attention_sieve.core.checkpoints.find import find_checkpoint
 from attention_sieve.core.importance.passes.speed import speeds
 from attention_sieve.core.texts.text import read_typed
 from attention_sieve.dashboard import controls
+from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.files.provenance import lines_of
 from attention_sieve.dashboard.views.importance import wording as page_wording
 from attention_sieve.dashboard.views.importance.curves import view, wording
@@ -44,6 +46,19 @@ def orders_of(at):
 
 def begin(at):
     return at.button(key="begin curves").click().run()
+
+
+def test_after_a_reload_the_page_says_that_the_work_stopped_and_goes_on_with_it(opened, monkeypatch):
+    def reloaded(*_):
+        raise StopException  # as Streamlit does when the browser leaves
+
+    at = opened(off="0-1")
+    assert wording.STOPPED not in told(at)
+    monkeypatch.setattr(view, "collected", reloaded)
+    begin(at)
+    at = opened(off="0-1")
+    assert wording.STOPPED in told(at)
+    assert button(at, shared_wording.GO_ON).key == "begin curves"
 
 
 def test_nothing_is_computed_before_the_reader_asks_and_then_every_order_is_drawn(opened, tmp_path, monkeypatch):

@@ -120,13 +120,20 @@ def test_a_labelled_table_is_scored_by_the_score_that_the_reader_picks(opened, t
         assert pd.read_parquet("ablate.parquet")["delta"].to_numpy() == pytest.approx(expected.delta.ravel(), abs=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("metric", "sentence"),
-    [(words.LM, "was saved without a language-model head"), (words.LABELS, labelled_wording.WAIT)],
-)
-def test_a_metric_that_lacks_something_says_so_and_the_others_stay(opened, metric, sentence):
-    _, at = opened(metric=metric)
-    assert sentence in told(at)
+def test_predicted_words_are_offered_where_a_checkpoint_predicts_some_and_else_the_page_says_why_not(opened):
+    _, at = opened(metric=words.LM)
+    assert not said(at)
+    assert "was saved without a language-model head" in told(at)
+    assert at.button_group(key="metric").options == [words.OUTPUT, words.LABELS]
+    assert "The text vector changes most" in told(at)
+    _, at = opened("MaskedLM")
+    assert "without a language-model head" not in told(at)
+    assert at.button_group(key="metric").options == [words.OUTPUT, words.LM, words.LABELS]
+
+
+def test_a_metric_without_a_table_says_so_and_the_others_stay(opened):
+    _, at = opened(metric=words.LABELS)
+    assert labelled_wording.WAIT in told(at)
     at.button_group(key="metric").set_value([words.OUTPUT]).run()
     assert not said(at)
     assert "The text vector changes most" in told(at)
