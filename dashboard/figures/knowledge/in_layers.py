@@ -1,6 +1,6 @@
 """Scores of the heads of each layer: a violin per layer and checkpoint with a dot per head, and the heads sorted."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -22,7 +22,15 @@ from attention_sieve.dashboard.figures.figure import (
     of_kind,
     template,
 )
-from attention_sieve.dashboard.figures.knowledge.words import NAME, Scores, score_axis, score_ends, written
+from attention_sieve.dashboard.figures.knowledge.words import (
+    NAME,
+    Scores,
+    baseline_marks,
+    baseline_rows,
+    score_axis,
+    score_ends,
+    written,
+)
 
 HEIGHT: Final = 320
 WIDEST: Final = 0.38
@@ -46,7 +54,7 @@ STRONGEST: Final = 0.8
 def scores_by_layer(
     scores: Sequence[Scores],
     outputs: Float[np.ndarray, " layer"],
-    floor: float,
+    baselines: Mapping[str, float],
     name: str,
     chosen: Sequence[Head] = (),
 ) -> Figure:
@@ -56,7 +64,7 @@ def scores_by_layer(
 
     Args:
         outputs: scores of the outputs of the layers of the first one.
-        floor: a baseline, drawn across; NaN for none.
+        baselines: score of each by its name, drawn across.
 
     Source: Jo and Myaeng 2020.
     """
@@ -67,20 +75,19 @@ def scores_by_layer(
     dots = dots.dropna(subset="value")
     rings = dots[[head in chosen for head in zip(dots["layer"], dots["head"])]].assign(kind="chosen")
     layers = pd.DataFrame({"kind": "output", "layer": np.arange(n_layers), "at": np.arange(n_layers), "value": outputs})
-    floors = pd.DataFrame([] if np.isnan(floor) else [{"kind": "floor", "value": floor}])
     violins = [
         violin.assign(series=number)
         for number, checkpoint_scores in enumerate(scores)
         for violin in _violins(checkpoint_scores.heads)
     ]
+    floors = baseline_rows(baselines, name, (-0.5, n_layers - 0.5))
     data = pd.concat([*violins, dots, rings, layers, floors], ignore_index=True)
     labels = tuple(drawable(checkpoint_scores.label, NAME) for checkpoint_scores in scores)
     spec = _violins_spec(
         max(len(checkpoint_scores.heads) for checkpoint_scores in scores),
         labels,
         name,
-        score_ends([*data["value"]]),
-        not np.isnan(floor),
+        score_ends(data["value"]),
     )
     return Figure(spec, data, _violins_description(scores, outputs, name))
 
@@ -120,7 +127,7 @@ def _violins_description(scores: Sequence[Scores], outputs: Float[np.ndarray, " 
 
 
 @lru_cache(maxsize=32)
-def _violins_spec(n_layers: int, labels: tuple[str, ...], name: str, ends: Ends, has_floor: bool) -> Spec:
+def _violins_spec(n_layers: int, labels: tuple[str, ...], name: str, ends: Ends) -> Spec:
     x, y = places_axis("at", n_layers, 0.5), score_axis("value", name, ends)
     violin = of_kind("violin").mark_area(
         orient="horizontal", strokeOpacity=0.9, strokeWidth=1.2, aria=False, tooltip=False
@@ -135,7 +142,6 @@ def _violins_spec(n_layers: int, labels: tuple[str, ...], name: str, ends: Ends,
     ring = of_kind("chosen").mark_point(shape="circle", filled=False, color=INK, size=150, strokeWidth=2.2, opacity=1)
     names = of_kind("chosen").mark_text(color=INK, fontSize=11, dy=-13, tooltip=False)
     output = of_kind("output").mark_point(shape=STAR, filled=True, color=INK, size=110, opacity=1)
-    floor = of_kind("floor").mark_rule(color=INK, strokeDash=[6, 4], strokeOpacity=0.7)
     return template(
         alt.layer(
             violin.encode(
@@ -147,14 +153,14 @@ def _violins_spec(n_layers: int, labels: tuple[str, ...], name: str, ends: Ends,
                 fillOpacity=full,
                 detail=[alt.Detail("layer:N"), alt.Detail("series:N")],
             ),
-            *([floor.encode(y=y)] if has_floor else []),
+            *baseline_marks(places_axis("place", n_layers, 0.5), y),
             output.encode(x=x, y=y, tooltip=layer_tooltip),
             dots.encode(x=x, y=y, tooltip=tooltip, description=alt.Description("name:N")).add_params(head_choice()),
             ring.encode(x=x, y=y),
             names.encode(x=x, y=y, text=alt.Text("name:N")),
         ),
         title="Where in the model it can be read",
-        reading=("dot: a head; star: the output of the layer", "dashed: always the most frequent class"),
+        reading=("dot: a head; star: the output of the layer", "dashed: baselines"),
         height=HEIGHT,
     )
 

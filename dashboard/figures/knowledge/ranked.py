@@ -1,6 +1,6 @@
 """Heads in the order of their scores, alone and together: steep or flat, and how many it takes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final, Literal
 
@@ -15,6 +15,8 @@ from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, cou
 from attention_sieve.dashboard.figures.knowledge.words import (
     NAME,
     Scores,
+    baseline_marks,
+    baseline_rows,
     rank_axis,
     score_axis,
     score_ends,
@@ -23,28 +25,27 @@ from attention_sieve.dashboard.figures.knowledge.words import (
 )
 
 HEIGHT: Final = 300
+RANKS: Final = "heads of a checkpoint, the best first"
 DASHES: Final = ([1, 0], [6, 3], [2, 2])
 
 
-def localisation_curves(scores: Sequence[Scores], floor: float, floor_name: str, name: str) -> Figure:
+def localisation_curves(scores: Sequence[Scores], baselines: Mapping[str, float], name: str) -> Figure:
     """A line for each checkpoint through the scores of its heads, the best first.
 
     Args:
-        floor: a baseline, drawn across; NaN for none.
+        baselines: score of each by its name, drawn across.
 
     Source: Jo and Myaeng 2020, their figure of scores in descending order.
     """
     lines = [_line(number, checkpoint_scores) for number, checkpoint_scores in enumerate(scores)]
-    floors = [{"kind": "floor", "value": floor, "label": f"{floor_name}: {written(floor, name)}"}]
-    data = pd.concat([*lines, pd.DataFrame([] if np.isnan(floor) else floors)], ignore_index=True)
-    ends = score_ends([*data["value"], floor])
     most = max(len(line) for line in lines)
+    data = pd.concat([*lines, baseline_rows(baselines, name, (1, max(2, most)))], ignore_index=True)
+    ends = score_ends(data["value"])
     spec = _curves_spec(
         tuple(drawable(checkpoint_scores.label, NAME) for checkpoint_scores in scores),
         most,
         name,
         ends,
-        not np.isnan(floor),
     )
     parts = []
     for line, checkpoint_scores in zip(lines, scores):
@@ -74,8 +75,8 @@ def _line(number: int, scores: Scores) -> pd.DataFrame:
 
 
 @lru_cache(maxsize=32)
-def _curves_spec(labels: tuple[str, ...], most: int, name: str, ends: Ends, has_floor: bool) -> Spec:
-    x = rank_axis("rank:Q", "heads of a checkpoint, the best first", most)
+def _curves_spec(labels: tuple[str, ...], most: int, name: str, ends: Ends) -> Spec:
+    x = rank_axis("rank:Q", RANKS, most)
     y, color = score_axis("value", name, ends), series_channel(alt.Color, labels, HEAD_COLORS)
     tooltip = [
         alt.Tooltip("name:N", title="head"),
@@ -83,17 +84,11 @@ def _curves_spec(labels: tuple[str, ...], most: int, name: str, ends: Ends, has_
         alt.Tooltip("rank:Q", title="place", format="d"),
         alt.Tooltip("value:Q", title=name, format=".3f"),
     ]
-    heads, floor = of_kind("head"), of_kind("floor")
+    heads = of_kind("head")
     line = heads.mark_line(strokeWidth=2, aria=False)
-    floors = [
-        floor.mark_rule(color=INK, strokeDash=[6, 4], strokeOpacity=0.7).encode(y=y),
-        floor.mark_text(color=INK, align="left", baseline="bottom", dx=4, dy=-3).encode(
-            x=alt.XValue(0), y=y, text=alt.Text("label:N")
-        ),
-    ]
     return template(
         alt.layer(
-            *(floors if has_floor else []),
+            *baseline_marks(rank_axis("place:Q", RANKS, most), y),
             line.encode(x=x, y=y, color=color, strokeDash=series_channel(alt.StrokeDash, labels, DASHES)),
             heads.mark_point(filled=True, size=26, opacity=1).encode(x=x, y=y, color=color, tooltip=tooltip),
         ),

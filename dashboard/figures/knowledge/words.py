@@ -1,14 +1,15 @@
 """Scores of a checkpoint and names of scores, shared by the figures of probing tasks."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float
 
 from attention_sieve.dashboard.figures.axes import Ends
-from attention_sieve.dashboard.figures.figure import alt
+from attention_sieve.dashboard.figures.figure import INK, alt, of_kind
 
 ACCURACY: Final = "accuracy"
 CORRELATION: Final = "Pearson correlation"
@@ -44,6 +45,41 @@ def score_tooltips(name: str, number: str = ".3f") -> "list[alt.Tooltip]":
         alt.Tooltip("value:Q", title=name, format=number),
         alt.Tooltip("low:Q", title="95% interval from", format=number),
         alt.Tooltip("high:Q", title="to", format=number),
+    ]
+
+
+def baseline_rows(baselines: Mapping[str, float], name: str, ends: Ends) -> "pd.DataFrame":
+    """A line across for each baseline, whose names stand beside each other: that of the lowest below its line.
+
+    Args:
+        ends: of the horizontal axis.
+    """
+    rising = sorted(baselines.items(), key=lambda entry: entry[1])
+    low, high = ends
+    return pd.DataFrame(
+        [
+            {
+                "kind": "baseline",
+                "value": value,
+                "label": f"{baseline}: {written(value, name)}",
+                "place": low + (high - low) * number / len(rising),
+                "below": number == 0,
+            }
+            for number, (baseline, value) in enumerate(rising)
+        ],
+        columns=["kind", "value", "label", "place", "below"],
+    )
+
+
+def baseline_marks(x: "alt.X", y: "alt.Y") -> "list[alt.Chart]":
+    """The lines and names of `baseline_rows`."""
+    rows = of_kind("baseline")
+    names = {"color": INK, "align": "left", "dx": 4}
+    below = rows.transform_filter("datum.below").mark_text(**names, baseline="top", dy=4)
+    above = rows.transform_filter("!datum.below").mark_text(**names, baseline="bottom", dy=-3)
+    return [
+        rows.mark_rule(color=INK, strokeDash=[6, 4], strokeOpacity=0.7).encode(y=y),
+        *(side.encode(x=x, y=y, text=alt.Text("label:N")) for side in (below, above)),
     ]
 
 

@@ -16,7 +16,7 @@ from attention_sieve.dashboard.figures.knowledge.words import score_name, writte
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.views.charts import chart, table
 from attention_sieve.dashboard.views.knowledge import wording
-from attention_sieve.dashboard.views.knowledge.numbers import Probing, above_majority
+from attention_sieve.dashboard.views.knowledge.numbers import Probing, above_baselines
 from attention_sieve.dashboard.views.pickers import halves
 
 
@@ -33,7 +33,7 @@ def tasks_side_by_side(probing: Probing) -> None:
 
 
 def _similarity(probing: Probing) -> None:
-    similarity = task_similarity(np.stack([above_majority(result.report) for result in probing.known.values()]))
+    similarity = task_similarity(np.stack([above_baselines(result.report) for result in probing.known.values()]))
     varied = [index for index in range(len(similarity)) if not np.isnan(similarity[index, index])]
     if len(varied) < 2:
         st.info(wording.FEW_TASKS)
@@ -58,7 +58,7 @@ def _groups(probing: Probing) -> None:
         x=wording.SCATTER_X,
         y=wording.SCATTER_Y,
         reading=wording.SCATTER_READING,
-        description="Each head by its mean on syntactic and on semantic tasks, above the majority class. "
+        description="Each head by its mean on syntactic and on semantic tasks, above the best baseline. "
         f"Correlation {r:.2f}.",
     )
     figure = head_scatter(x, y, words, probing.heads, by_layer=True)
@@ -66,7 +66,7 @@ def _groups(probing: Probing) -> None:
 
 
 def _mean(probing: Probing, group: Group) -> Float[np.ndarray, "layer head"] | None:
-    scores = [above_majority(result.report) for task, result in probing.known.items() if group_of(task) == group]
+    scores = [above_baselines(result.report) for task, result in probing.known.items() if group_of(task) == group]
     return np.mean(scores, axis=0) if scores else None
 
 

@@ -14,7 +14,7 @@ from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.corpus import corpus
 from attention_sieve.dashboard.views.knowledge import wording
-from attention_sieve.dashboard.views.knowledge.numbers import Probing, above_majority
+from attention_sieve.dashboard.views.knowledge.numbers import Probing, above_baselines
 
 
 def roles_that_know(probing: Probing) -> None:
@@ -27,7 +27,7 @@ def roles_that_know(probing: Probing) -> None:
     roles = tuple(role for role in tested.tests.roles if role in coarse + fine)
     has_role = tested.tests.holds[[tested.tests.roles.index(role) for role in roles]]
     criterion = probing.visit.choice.criterion
-    comparison = compare_by_role(above_majority(probing.shown.report), has_role, roles, criterion.correction)
+    comparison = compare_by_role(above_baselines(probing.shown.report), has_role, roles, criterion.correction)
     labels, facts = {role: LOOKS[role].label for role in comparison.roles}, without_command(probing.facts)
     summary = zip(comparison.roles, comparison.superiority, comparison.p_adjusted, comparison.p_in_layers_adjusted)
     st.markdown(

@@ -9,7 +9,6 @@ import streamlit as st
 from jaxtyping import Float
 
 from attention_sieve.core.attention.settings import head_name
-from attention_sieve.core.knowledge.labels import MAJORITY
 from attention_sieve.core.knowledge.report import LAYER, TaskReport
 from attention_sieve.core.knowledge.trials.result import TrialResult
 from attention_sieve.dashboard import state
@@ -21,12 +20,12 @@ from attention_sieve.dashboard.figures.knowledge.words import number_format, sco
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views.charts import chart, head_selection, show_head_map, table
 from attention_sieve.dashboard.views.knowledge import wording
-from attention_sieve.dashboard.views.knowledge.numbers import Probing, above_majority, majority
+from attention_sieve.dashboard.views.knowledge.numbers import Probing, above_baselines, baseline_scores
 from attention_sieve.dashboard.views.pickers import halves, one_of
 
 Measure = Callable[[TrialResult], Float[np.ndarray, "layer head"] | None]
 MEASURES: Final[dict[str, Measure]] = {
-    wording.ABOVE: lambda result: above_majority(result.report),
+    wording.ABOVE: lambda result: above_baselines(result.report),
     wording.ACCURACY: lambda result: result.report.grid(result.report.accuracy),
     wording.SELECTIVITY: lambda result: (
         None if result.selectivity is None else result.report.grid(result.selectivity.selectivity)
@@ -56,11 +55,7 @@ def headline(probing: Probing) -> None:
             int(report.layer[layer]), written(report.accuracy[layer], name), _interval(report, layer, name)
         ),
         wording.baselines(
-            {
-                baseline.name: written(baseline.score, name)
-                for baseline in report.baselines
-                if not np.isnan(baseline.score)
-            },
+            {baseline: written(score, name) for baseline, score in baseline_scores(report).items()},
             _random(probing, name),
         ),
     ]
@@ -105,7 +100,7 @@ def each_head(probing: Probing) -> None:
             show_map(probing, result, measure, values, key="knowledge map")
     with right:
         name = score_name(result.report.is_regression)
-        figure = localisation_curves(probing.scores, majority(result.report), MAJORITY, name)
+        figure = localisation_curves(probing.scores, baseline_scores(result.report), name)
         chart("heads in order", figure, probing.facts, wording.JO_CURVES)
     with st.expander(wording.TABLE):
         rows = places_table(result)
@@ -191,10 +186,14 @@ def layers(probing: Probing) -> None:
     title = name if report.is_regression else wording.ABOVE
     left, right = halves()
     with left:
-        figure = sorted_heads(above_majority(report), title, probing.heads)
+        figure = sorted_heads(above_baselines(report), title, probing.heads)
         chart("heads sorted in layers", figure, probing.facts, wording.JO_MYAENG, selects=True)
     with right:
         figure = scores_by_layer(
-            probing.scores[:MOST_VIOLINS], report.accuracy[~report.is_head], majority(report), name, probing.heads
+            probing.scores[:MOST_VIOLINS],
+            report.accuracy[~report.is_head],
+            baseline_scores(report),
+            name,
+            probing.heads,
         )
         chart("scores by layer", figure, probing.facts, wording.JO_VIOLINS, selects=True)

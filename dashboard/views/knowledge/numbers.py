@@ -15,7 +15,6 @@ from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.find import randomly_initialised
 from attention_sieve.core.checkpoints.folders import trials_folder
 from attention_sieve.core.command_lines import command_line
-from attention_sieve.core.knowledge.labels import MAJORITY
 from attention_sieve.core.knowledge.report import TaskReport, corrected
 from attention_sieve.core.knowledge.trials.result import STAGES, TrialResult, fingerprint_of, read_result
 from attention_sieve.core.knowledge.trials.trial import Trial, lines_of, row_path
@@ -197,12 +196,22 @@ def beat_all(reports: Sequence[TaskReport], correction: Correction, alpha: float
     return beats
 
 
-def majority(report: TaskReport) -> float:
-    """Score of always guessing the most frequent class; NaN for a regression."""
-    return next((baseline.score for baseline in report.baselines if baseline.name == MAJORITY), np.nan)
+def tasks_with_findings(tasks: Sequence[TaskFile], settings: Settings, visit: Visit) -> set[str]:
+    """Names of the tasks on which a head of the chosen checkpoint beats every baseline, as far as they are probed."""
+    subject = subject_of(visit.engine, visit.engine.files.name)
+    results = {task.name: known_result(subject, task, settings, visit) for task in tasks}
+    reports = {name: result.report for name, result in results.items() if result is not None}
+    criterion = visit.choice.criterion
+    beats = beat_all([*reports.values()], criterion.correction, criterion.alpha)
+    return {name for (name, report), marked in zip(reports.items(), beats) if (marked & report.is_head).any()}
 
 
-def above_majority(report: TaskReport) -> Float[np.ndarray, "layer head"]:
-    """How far each head is above the majority class; a correlation as it is."""
-    floor = 0.0 if report.is_regression else majority(report)
+def baseline_scores(report: TaskReport) -> dict[str, float]:
+    """Score of each baseline by its name; a regression has no majority class."""
+    return {baseline.name: baseline.score for baseline in report.baselines if not np.isnan(baseline.score)}
+
+
+def above_baselines(report: TaskReport) -> Float[np.ndarray, "layer head"]:
+    """How far each head is above the best baseline; a correlation as it is."""
+    floor = 0.0 if report.is_regression else max(baseline_scores(report).values())
     return report.grid(report.accuracy - floor)

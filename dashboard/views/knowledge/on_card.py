@@ -16,7 +16,7 @@ def what_it_knows(visit: Visit, head: Head) -> str:
         return ""
     from attention_sieve.dashboard.figures.knowledge.words import ACCURACY, written
     from attention_sieve.dashboard.views.knowledge import wording
-    from attention_sieve.dashboard.views.knowledge.numbers import beat_all, kept_results, majority
+    from attention_sieve.dashboard.views.knowledge.numbers import baseline_scores, beat_all, kept_results
 
     results = [result for result in kept_results(visit.engine, visit.settings.kind) if not result.report.is_regression]
     if not results:
@@ -28,7 +28,9 @@ def what_it_knows(visit: Visit, head: Head) -> str:
         report = result.report
         index = next(row for row in range(len(marked)) if (report.layer[row], report.head[row]) == head)
         if marked[index]:
-            best_tasks.append((float(report.accuracy[index]), majority(report), plain(report.task)))
+            best_tasks.append(
+                (float(report.accuracy[index]), max(baseline_scores(report).values()), plain(report.task))
+            )
     best_tasks.sort(key=lambda entry: entry[1] - entry[0])
     if not best_tasks:
         return wording.card_nothing(len(results))

@@ -12,7 +12,7 @@ from attention_sieve.dashboard.figures.knowledge.words import score_name
 from attention_sieve.dashboard.offers import runs_here
 from attention_sieve.dashboard.views.charts import chart, head_selection, show_head_map
 from attention_sieve.dashboard.views.knowledge import wording
-from attention_sieve.dashboard.views.knowledge.numbers import Probing, above_majority
+from attention_sieve.dashboard.views.knowledge.numbers import Probing, above_baselines
 from attention_sieve.dashboard.views.pickers import halves
 
 
@@ -56,8 +56,8 @@ def _scores(label: str, result: TrialResult) -> CheckpointScores:
 
 
 def _map(probing: Probing, results: dict[str, TrialResult], label: str) -> None:
-    all_values = [above_majority(result.report) for result in results.values()]
-    values, report = above_majority(results[label].report), results[label].report
+    all_values = [above_baselines(result.report) for result in results.values()]
+    values, report = above_baselines(results[label].report), results[label].report
     title = score_name(True) if report.is_regression else wording.ABOVE
     signed = any(np.nanmin(grid, initial=0) < 0 for grid in all_values)
     picture = HeadMap(

@@ -16,7 +16,14 @@ from attention_sieve.dashboard.views.knowledge.across_tasks import heads_togethe
 from attention_sieve.dashboard.views.knowledge.by_role import roles_that_know
 from attention_sieve.dashboard.views.knowledge.each_head import each_head, headline, layers
 from attention_sieve.dashboard.views.knowledge.erased import is_it_used
-from attention_sieve.dashboard.views.knowledge.numbers import Probing, Settings, Subject, above_majority, known_result
+from attention_sieve.dashboard.views.knowledge.numbers import (
+    Probing,
+    Settings,
+    Subject,
+    above_baselines,
+    known_result,
+    tasks_with_findings,
+)
 from attention_sieve.dashboard.views.knowledge.over_checkpoints import checkpoints
 from attention_sieve.dashboard.views.knowledge.task_files import TaskFile, before_others
 from attention_sieve.dashboard.views.pickers import from_list, one_of
@@ -41,7 +48,8 @@ def _knowledge() -> None:
     if not task_files:
         return
     with task_slot:
-        first = min(task_files, key=before_others)
+        found = tasks_with_findings(task_files, settings, visit)
+        first = min(task_files, key=lambda file: (file.name not in found, *before_others(file)))
         by_name = {file.name: file for file in task_files}
         task = from_list(wording.TASK, by_name, key="sample task" if sample else "own task", start=first.name)
     chosen_tasks, subjects, stages = _what_is_probed(visit, task_files, task, sample, settings)
@@ -81,7 +89,7 @@ def _results(
         st.info(wording.not_probed(plain(task.name), runs.is_on(runs.look())))
         return
     report, best = shown_result.report, shown_result.report.best_head
-    n_layers, n_heads = above_majority(report).shape
+    n_layers, n_heads = above_baselines(report).shape
     probing = Probing(
         visit=visit,
         settings=settings,

@@ -23,6 +23,8 @@ COLUMNS: Final = "columns.json"
 """File next to a labelled table that records what its columns are."""
 ENOUGH_TEST_TEXTS: Final = 385
 """Test texts with which the 95% interval of an accuracy reaches at most 5 points to each side."""
+TELLING: Final = ("tense", "object_number")
+"""Tasks of the sample of which heads tell more than every baseline, as in benchmarks/findings/README.md."""
 MAX_CACHED: Final = 200
 
 
@@ -58,11 +60,12 @@ class TaskFile:
         return Trial(checkpoint=checkpoint, data=str(self.path), **asdict(self.columns))
 
 
-def before_others(task: TaskFile) -> tuple[bool, int]:
-    """Sort key: tasks with enough test texts come first, small ones before large; then those with most test texts."""
+def before_others(task: TaskFile) -> tuple[bool, bool, int]:
+    """Sort key: the TELLING tasks first, then those with enough test texts, small ones before large; then those with
+    most test texts."""
     n_test = task.n_rows[-1]
     is_small = n_test < ENOUGH_TEST_TEXTS
-    return is_small, -n_test if is_small else sum(task.n_rows)
+    return task.name not in TELLING, is_small, -n_test if is_small else sum(task.n_rows)
 
 
 def sample_tasks() -> tuple[TaskFile, ...]:

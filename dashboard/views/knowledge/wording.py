@@ -119,15 +119,15 @@ CHECKPOINTS: Final = "Checkpoints"
 ROLES: Final = "Roles"
 
 MEASURE: Final = "Colour"
-ABOVE: Final = "above the majority class"
+ABOVE: Final = "above the best baseline"
 ACCURACY: Final = "accuracy"
 SELECTIVITY: Final = "above the control task"
 CODE: Final = "code saved"
 MEASURE_HELP: Final = (
-    "**Above the majority class**: accuracy minus that of always guessing the most frequent label. **Above the "
-    "control task**: accuracy minus that of the same probe on shuffled labels. **Code saved**: how much shorter a "
-    "message with all labels becomes if the head's output is known, compared with guessing; negative if the head "
-    "does not help. The last two need the controls."
+    "**Above the best baseline**: accuracy minus the best of the most frequent label, the length and a bag of words; "
+    "below 0 where words or lengths tell more than the head. **Above the control task**: accuracy minus that of the "
+    "same probe on shuffled labels. **Code saved**: how much shorter a message with all labels becomes if the head's "
+    "output is known, compared with guessing; negative if the head does not help. The last two need the controls."
 )
 WORSE: Final = "worse"
 BETTER: Final = "better"
@@ -175,8 +175,8 @@ SIMILAR_SEE: Final = (
     "Two tasks are alike where the same heads do well on both. Scores of heads on a small test part are noisy, which "
     "pulls every correlation towards 0."
 )
-SCATTER_X: Final = "syntactic tasks, above the majority class"
-SCATTER_Y: Final = "semantic tasks, above the majority class"
+SCATTER_X: Final = "syntactic tasks, above the best baseline"
+SCATTER_Y: Final = "semantic tasks, above the best baseline"
 SCATTER_READING: Final = ("dot: a head, mean over tasks; click it to choose it",)
 
 NOT_TOGETHER: Final = (
@@ -194,7 +194,7 @@ SHOWN_HELP: Final = "Drag to follow the checkpoints in their order. All maps sha
 
 ROLES_SEE: Final = (
     "Do heads with a role know more of the task than heads without it? Roles are those of the corpus, by the test "
-    "settings; knowledge is the accuracy above the majority class."
+    "settings; knowledge is the accuracy above the best baseline."
 )
 ROLES_CAUTION: Final = (
     "Heads are not independent of one another, and heads of one layer resemble each other in both respects, so the "
@@ -334,7 +334,7 @@ def roles_summary(rows: Sequence[tuple[str, float, float, float]], alpha: float)
 
 
 def card(tasks: Sequence[tuple[str, str, str]], n_tasks: int) -> str:
-    task_list = ", ".join(f"{task} {score} (most frequent class {floor})" for task, score, floor in tasks)
+    task_list = ", ".join(f"{task} {score} (best baseline {floor})" for task, score, floor in tasks)
     return f"Of {counted(n_tasks, 'probed task')}, its output alone predicts better than every baseline: {task_list}."
 
 

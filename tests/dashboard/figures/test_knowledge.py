@@ -20,8 +20,16 @@ def test_heads_in_order_are_all_that_are_there_the_best_first():
     best = drawn[(drawn["series"] == 0) & (drawn["rank"] == 1)]["name"].item()
     layer, head = np.unravel_index(np.nanargmax(HOLED), HOLED.shape)
     assert best == f"L{layer} H{head}"
-    assert rows(FIGURES["localisation"], "floor")["label"].tolist() == ["majority: 50.0%"]
     assert "bundled: 14 heads, the best" in FIGURES["localisation"].description
+
+
+@pytest.mark.parametrize(("figure", "ends"), [("localisation", (1, 15)), ("by layer", (-0.5, 2.5))])
+def test_every_baseline_is_drawn_in_the_scale_of_the_heads_and_their_names_stand_beside_each_other(figure, ends):
+    drawn, (low, high) = rows(FIGURES[figure], "baseline"), ends
+    assert drawn["label"].tolist() == ["majority: 50.0%", "length: 52.0%", "bag of words: 99.0%"]
+    np.testing.assert_allclose(drawn["place"], low + (high - low) * np.arange(3) / 3)
+    (domain,) = {tuple(layer["encoding"]["y"]["scale"]["domain"]) for layer in layers(FIGURES[figure].spec)}
+    assert domain[1] >= 0.99
 
 
 def test_violins_span_the_heads_of_their_layer_and_dots_stay_in_it():

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
+from tempfile import TemporaryFile
 from types import SimpleNamespace
 
 import numpy as np
@@ -24,6 +25,7 @@ from attention_sieve.core.knowledge.trials.run import Trials, run_table
 from attention_sieve.dashboard.figures.head_map import round_bound
 from attention_sieve.dashboard.plain import WORD_JOINER
 from attention_sieve.dashboard.state import HEADS, WITH
+from attention_sieve.dashboard.views.finetune.programs import Program
 from attention_sieve.dashboard.views.knowledge import numbers, runs, task_files, wording
 from attention_sieve.dashboard.views.knowledge.task_files import (
     TableColumns,
@@ -102,9 +104,10 @@ def test_the_best_head_is_the_validation_parts_its_score_the_test_parts_and_what
     assert "the best head of random weights" in told(at)
     for one in report.baselines:
         assert f"{one.name} {one.score:.1%}" in told(at)
-    shown = sent(at, "above the majority class")
-    floor = report.baselines[0].score
-    assert_shows(shown, report.grid(report.accuracy - floor))
+    shown = sent(at, "above the best baseline")
+    best = max(baseline.score for baseline in report.baselines)
+    assert best > report.baselines[0].score, "here the majority is not the best baseline"
+    assert_shows(shown, report.grid(report.accuracy - best))
     reports = [result.report for result in probed.values()]
     expected = np.ones(len(report.layer), bool)
     for baseline in range(3):
@@ -173,7 +176,7 @@ def test_a_checkpoint_that_cannot_be_found_is_said_and_the_map_of_the_others_sho
     at = opened(**{WITH: "no/such", HEADS: "1-2"})
     assert any("no/such" in sentence for sentence in said(at))
     assert at.session_state[HEADS] == [(1, 2)]
-    assert sent(at, "above the majority class")["chosen"] == [[1, 2]]
+    assert sent(at, "above the best baseline")["chosen"] == [[1, 2]]
 
 
 @pytest.fixture
@@ -259,6 +262,19 @@ def test_the_sample_is_made_on_request(app, bert, begun, tmp_path, monkeypatch):
     assert begun == [("sample-tasks",)]
 
 
+def test_while_the_sample_is_made_the_page_says_how_far_it_is(app, bert, begun, tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path))
+    with TemporaryFile() as errors:
+        process = SimpleNamespace(poll=lambda: None)
+        monkeypatch.setitem(runs._programs, runs.SAMPLE, Program(process, errors))
+        at = app("knowledge", checkpoint=bert)
+        assert f"{wording.MAKING} About 1 s so far." in told(at)
+        errors.write(b"20 of 10605 texts after 00:10, about 88:00 to go\n3000 of 10605 texts after 00:20\n")
+        errors.flush()
+        assert f"{wording.MAKING} 3000 of 10605 texts after 00:20." in told(at.run())
+        assert wording.MAKE_SAMPLE not in [each.label for each in at.button]
+
+
 def test_an_erasure_is_offered_and_its_table_is_told(opened, begun):
     at = opened(wording.USED, **{HEADS: "1-2,0-1"})
     button(at, "Erase it from L0 H1, L1 H2").click().run()
@@ -292,7 +308,22 @@ def test_the_page_opens_on_a_task_with_enough_test_texts():
 
     tiny, few = file("tiny", 300, 90, 90), file("few", 4000, 100, 384)
     enough, many = file("enough", 1200, 400, 385), file("many", 8000, 2000, 2000)
-    assert sorted([tiny, many, few, enough], key=before_others) == [enough, many, few, tiny]
+    telling = file("tense", 300, 90, 90)
+    assert sorted([tiny, many, telling, few, enough], key=before_others) == [telling, enough, many, few, tiny]
+
+
+def test_the_page_opens_on_a_task_that_a_head_was_found_to_know(opened, probed, monkeypatch):
+    def beaten_on(name):
+        monkeypatch.setattr(
+            numbers,
+            "beat_all",
+            lambda reports, *_: [np.full(len(report.layer), report.task == name) for report in reports],
+        )
+
+    beaten_on("tree_depth")
+    assert opened(**{"own task": None}).selectbox(key="own task").value == "tree_depth"
+    beaten_on(None)
+    assert opened(**{"own task": None}).selectbox(key="own task").value == "tense"
 
 
 def test_the_card_of_a_head_says_what_it_knows(app, probed, bert, monkeypatch):
