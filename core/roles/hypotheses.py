@@ -321,6 +321,12 @@ def untested(tests: HeadTests) -> dict[str, str]:
     return {role: (without | alone)[role] for role in most if role in without | alone}
 
 
+def tested_roles(tests: HeadTests, roles: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of some roles that could be tested."""
+    reasons = untested(tests)
+    return tuple(role for role in roles if role not in reasons)
+
+
 RESAMPLES: Final = 200
 CERTAIN: Final = 0.95
 """A label that stays the same in a smaller share of resamples is shown faint."""

@@ -14,7 +14,7 @@ from attention_sieve.core.comparison.finding import COMPARISON_COLUMNS, compared
 from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.finding import RoleFinding
-from attention_sieve.core.roles.hypotheses import few_texts, n_holding, untested
+from attention_sieve.core.roles.hypotheses import few_texts, n_holding, tested_roles
 from attention_sieve.core.roles.roles import combinations, shown_roles_of_all
 from attention_sieve.core.roles.sieves import telling_head
 from attention_sieve.core.texts.text import Text
@@ -112,8 +112,8 @@ def _counts(found: Found, of: tuple[str, ...]) -> dict[frozenset[str], int]:
 
 
 def _overlaps(found: Found, name: str, coarse: tuple[str, ...]) -> dict[str, Any]:
-    roles = coarse[:MOST_VENN]
-    overlaps = Overlaps(roles=roles, combinations=_counts(found, roles), untested=untested(found.finding.tests))
+    roles = tested_roles(found.finding.tests, coarse)[:MOST_VENN]
+    overlaps = Overlaps(roles=roles, combinations=_counts(found, roles))
     tests = found.finding.tests
     return {
         "data": venn_data(overlaps, f"{wording.OVERLAPS} in {name}"),

@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import streamlit as st
 
@@ -19,6 +19,11 @@ from attention_sieve.dashboard.files.downloads import drawing_downloads, figure_
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+SMALL_NUMBER: Final = st.column_config.NumberColumn(format="%.3g", width=92)
+"""A column of p-values: wide enough for one such as 5.67e-26, of which Streamlit, where it chooses a width by the first
+rows, cuts the first digit off."""
 
 
 def chart(name: str, figure: Figure, facts: Mapping[str, str], paper: str = "", *, selects: bool = False) -> None:

@@ -44,7 +44,7 @@ FOCUS: Final = "dashed: the checkpoint in focus"
 def roles_over_steps(
     names: Sequence[str],
     steps: Sequence[int] | None,
-    counts: Int[np.ndarray, "checkpoint role"],
+    counts: Float[np.ndarray, "checkpoint role"],
     roles: Sequence[str],
     marked: int | None = None,
 ) -> Figure:
@@ -53,7 +53,7 @@ def roles_over_steps(
     Args:
         names: of the checkpoints, the reference first.
         steps: training step of each; None for checkpoints that are not steps of one run.
-        counts: heads that hold each role.
+        counts: heads that hold each role; NaN where it does not apply.
         roles: names along the role axis.
     """
     at, axis = range(len(names)) if steps is None else steps, axis_of(names, steps)
@@ -67,8 +67,9 @@ def roles_over_steps(
             "heads": counts.ravel(),
         }
     )
-    last = points[number == np.argmax(at)]
-    top = max(1, int(counts.max()))
+    applies = points["heads"].notna()
+    points, last = points[applies], points[applies & (number == np.argmax(at))]
+    top = max(1, int(np.nanmax(counts, initial=1)))
     labels = [LOOKS[role].lettered for role in last["role"]]
     heights = apart(last["heads"].to_numpy(float), (0, top), LINE * top / HEIGHT)
     ends = last.assign(kind="end", label=labels, heads=heights, at=last["at"].max())
@@ -218,22 +219,28 @@ def _order(names: Sequence[str], steps: Sequence[int] | None) -> str:
     return f"{counted(len(names), 'checkpoint')} from step {min(steps):,} to {max(steps):,}"
 
 
+def _written(count: float) -> str:
+    return "not applicable" if np.isnan(count) else f"{count:.0f}"
+
+
 def _roles_description(
     names: Sequence[str],
     steps: Sequence[int] | None,
-    counts: Int[np.ndarray, "checkpoint role"],
+    counts: Float[np.ndarray, "checkpoint role"],
     roles: Sequence[str],
 ) -> str:
     if steps is None:
         labels = [LOOKS[role].label for role in roles]
         held = [
-            f"{drawable(name)}: {', '.join(f'{label} {count}' for label, count in zip(labels, row, strict=True))}"
+            f"{drawable(name)}: {', '.join(map(' '.join, zip(labels, map(_written, row), strict=True)))}"
             for name, row in zip(names, counts, strict=True)
         ]
         return f"How many heads hold each role in each of {counted(len(names), 'checkpoint')}. {'; '.join(held)}."
     parts = [
-        f"{LOOKS[role].label} {row[0]} at first, {row[-1]} at last, between {row.min()} and {row.max()}"
+        f"{LOOKS[role].label} {_written(row[0])} at first, {_written(row[-1])} at last, between "
+        f"{_written(np.nanmin(row))} and {_written(np.nanmax(row))}"
         for role, row in zip(roles, counts.T, strict=True)
+        if not np.isnan(row).all()
     ]
     return f"A line for each role over {_order(names, steps)}: how many heads hold it. {'; '.join(parts)}."
 

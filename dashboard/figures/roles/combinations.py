@@ -1,6 +1,6 @@
 """The exact combinations of roles, with counts and names, for the Venn diagram and its table."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -24,10 +24,9 @@ class Overlaps:
     """Which roles are held by the same heads."""
 
     roles: Sequence[str]
+    """Those that could be tested: of another one it is unknown which heads hold it, which is not that none does."""
     combinations: Mapping[frozenset[str], int]
     """The empty set counts heads without a role."""
-    untested: Collection[str] = ()
-    """Roles that could not be tested, which have no count."""
     none: str = NO_ROLE
     """What heads without any of these roles are called."""
     looks: Mapping[str, RoleLook] = field(default_factory=lambda: LOOKS)
@@ -45,10 +44,8 @@ class Overlaps:
             rows, key=lambda row: (-row.heads, len(row.roles), [self.roles.index(role) for role in row.roles])
         )
 
-    def total(self, role: str) -> int | str:
-        """Number of heads that hold a role, alone or with others; a dash for an untested role."""
-        if role in self.untested:
-            return "–"
+    def total(self, role: str) -> int:
+        """Number of heads that hold a role, alone or with others."""
         return sum(heads for held, heads in self.combinations.items() if role in held)
 
 

@@ -40,10 +40,16 @@ from attention_sieve.dashboard.files.provenance import without_command
 from attention_sieve.dashboard.saved_page.content import Content
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.asking import policy
-from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.charts import SMALL_NUMBER, chart
 from attention_sieve.dashboard.views.comparison import wording
 from attention_sieve.dashboard.views.comparison.differences import FINER, differences, divergence, grids, which_heads
-from attention_sieve.dashboard.views.comparison.numbers import CheckpointFocus, all_heads_on, divergence_of_heads, shift
+from attention_sieve.dashboard.views.comparison.numbers import (
+    CheckpointFocus,
+    all_heads_on,
+    divergence_of_heads,
+    has_scores,
+    shift,
+)
 from attention_sieve.dashboard.views.descriptions.sentences import with_sentences
 from attention_sieve.dashboard.views.pickers import from_list, halves, some_of, toggle
 from attention_sieve.dashboard.views.plotly_charts import plotly_chart
@@ -85,9 +91,8 @@ def changes(focus: CheckpointFocus, steps: Sequence[int] | None) -> None:
 
 def _controls(focus: CheckpointFocus) -> str:
     """The selected role, initially the one that changed most, and a switch for the finer roles."""
-    means = np.stack([tests.mean for tests in focus.pair.tests])
-    has_scores = dict(zip(focus.pair.roles, np.isfinite(means).any(axis=(0, 2, 3))))
-    roles = [role for role in (*focus.coarse, *focus.fine) if role == focus.role or has_scores[role]]
+    applies = dict(zip(focus.pair.roles, np.logical_or(*map(has_scores, focus.pair.tests))))
+    roles = [role for role in (*focus.coarse, *focus.fine) if role == focus.role or applies[role]]
     labels = {LOOKS[role].label: role for role in roles}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         role = from_list(
@@ -111,7 +116,10 @@ def _over_checkpoints(focus: CheckpointFocus, steps: Sequence[int] | None, role:
     left, right = halves()
     facts = without_command(focus.facts)
     with left:
-        counts = holds.sum(axis=(2, 3))
+        applies = np.stack(
+            [has_scores(tests)[indices] for tests in (reference, *(pair.tests[1] for pair in focus.pairs))]
+        )
+        counts = np.where(applies, holds.sum(axis=(2, 3)), np.nan)
         chart("roles over checkpoints", roles_over_steps(names, steps, counts, focus.coarse, marked), facts)
     shifts = np.array([0.0, *(shift(pair, focus.choice, role).overall for pair in focus.pairs)])
     with right:
@@ -154,7 +162,7 @@ def _transitions(focus: CheckpointFocus) -> None:
     st.markdown(wording.MCNEMAR)
     roles = {*focus.coarse, *focus.fine}
     counts = role_change_table([change for change in role_changes(*holds, focus.pair.roles) if change.role in roles])
-    st.dataframe(counts, hide_index=True, column_config={"p": st.column_config.NumberColumn(format="%.3g")})
+    st.dataframe(counts, hide_index=True, column_config={"p": SMALL_NUMBER})
     table_downloads("role changes", counts, focus.facts)
 
 
@@ -255,7 +263,7 @@ def _table(focus: CheckpointFocus) -> None:
         only_significant = toggle("Only significant differences", key="compare significant")
     mask = table["role"].isin(roles)
     table = table[mask & focus.compared.tests.differs.ravel() if only_significant else mask]
-    small = {name: st.column_config.NumberColumn(format="%.3g") for name in ("p", "p_adjusted", "wilcoxon_p")}
+    small = dict.fromkeys(("p", "p_adjusted", "wilcoxon_p"), SMALL_NUMBER)
     score = {
         name: st.column_config.NumberColumn(format="%.3f") for name in ("mean_a", "mean_b", "difference", "t", "effect")
     }
@@ -272,10 +280,11 @@ def unlike_shapes(focus: CheckpointFocus) -> None:
     indices = [focus.pair.roles.index(role) for role in focus.coarse]
     holds = [tests.holds[indices] for tests in focus.pair.tests]
     st.markdown(wording.DEPTH)
-    shares = [side.mean(axis=2) for side in holds]
+    applies = [has_scores(tests)[indices] for tests in focus.pair.tests]
+    shares = [np.where(known[:, None], side.mean(axis=2), np.nan) for known, side in zip(applies, holds)]
     by_depth = roles_by_depth(focus.names, shares, [depths(side.shape[1]) for side in holds], focus.coarse)
     chart("roles by depth", by_depth, focus.facts)
-    overall = np.stack([side.mean(axis=(1, 2)) for side in holds])
+    overall = np.stack([np.where(known, side.mean(axis=(1, 2)), np.nan) for known, side in zip(applies, holds)])
     n_heads = [side[0].size for side in holds]
     chart("overall shares", overall_shares(focus.names, overall, n_heads, focus.coarse), focus.facts)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from attention_sieve.cache.answers import Answers, Engine
 from attention_sieve.cache.inference import Inference
@@ -292,3 +292,9 @@ class CheckpointFocus:
     def reset(self) -> Hashable:
         """Value that changes when the views have to take the chosen heads: a head chosen in one is pushed to all."""
         return (*(engine.files.fingerprint for engine in self.pair.engines), tuple(self.heads))
+
+
+def has_scores(tests: HeadTests) -> Bool[np.ndarray, " role"]:
+    """Which roles apply to a checkpoint on these texts: of the others no head can be said to hold them, or not to."""
+    applies: Bool[np.ndarray, " role"] = np.isfinite(tests.mean).any(axis=(1, 2))
+    return applies

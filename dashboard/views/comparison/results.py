@@ -26,7 +26,7 @@ from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.offers import offered_results, open_offered_results
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views import frame
-from attention_sieve.dashboard.views.charts import head_selection, show_head_map
+from attention_sieve.dashboard.views.charts import SMALL_NUMBER, head_selection, show_head_map
 from attention_sieve.dashboard.views.comparison import wording as compare_wording
 from attention_sieve.dashboard.views.comparison.differences import grid_by_test
 from attention_sieve.dashboard.views.comparison.summary import what_changed
@@ -185,6 +185,6 @@ def _table(a: Opened, tests: tuple[HeadTests, HeadTests], paired_tests: PairedTe
             f"{name}_{letter}": getattr(side, name) for side, letter in zip(tests, "ab") for name in ("mean", "holds")
         }
         table = by_head(tests[0].roles, {"difference": tests[1].mean - tests[0].mean, **sides})
-    number = {name: st.column_config.NumberColumn(format="%.3g") for name in FIELDS if name not in ("texts", "differs")}
+    number = {name: SMALL_NUMBER for name in FIELDS if name not in ("texts", "differs")}
     st.dataframe(table, hide_index=True, column_config=number)
     table_downloads("differences", pd.DataFrame(table), a.facts)

@@ -26,6 +26,7 @@ from attention_sieve.dashboard.figures.roles.grid import RoleGrid, grid_svg
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.downloads import drawing_downloads
 from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.views.charts import SMALL_NUMBER
 from attention_sieve.dashboard.views.corpus import Corpus
 from attention_sieve.dashboard.views.evidence import ledger
 from attention_sieve.dashboard.views.evidence import wording as evidence_wording
@@ -37,7 +38,7 @@ References = tuple[Float[np.ndarray, "role layer"], Float[np.ndarray, "role laye
 
 def number_columns() -> dict[str, ColumnConfig]:
     strengths = ("p", "p_uniform", "p_role", "p_adjusted", "evidence")
-    number = {name: st.column_config.NumberColumn(format="%.3g") for name in strengths}
+    number = dict.fromkeys(strengths, SMALL_NUMBER)
     return number | {name: st.column_config.NumberColumn(format="%.3f") for name in ("mean", "std", "low", "high", "t")}
 
 

@@ -13,7 +13,7 @@ import streamlit as st
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.roles.card import role_card
-from attention_sieve.core.roles.hypotheses import HeadTests, few_texts, n_holding, untested
+from attention_sieve.core.roles.hypotheses import HeadTests, few_texts, n_holding, tested_roles, untested
 from attention_sieve.core.roles.matched_pairs import MatchedTests
 from attention_sieve.core.roles.roles import combinations, role_title, shown_roles
 from attention_sieve.core.roles.sinks import SINK_ANALYSIS, sink_table
@@ -146,7 +146,7 @@ def _roles() -> None:
         grid_and_notes.empty()  # without an element the container would take up no space
     with right:
         _details(shown)
-        region = _selected(_counts(tested.tests, _venn_roles(shown.coarse), visit.removed))
+        region = _selected(_counts(tested.tests, _venn_roles(tested_roles(tested.tests, shown.coarse)), visit.removed))
     with grid_and_notes:
         _grid(shown, region)
         _caveats(shown)
@@ -227,7 +227,7 @@ def _venn_roles(coarse: tuple[str, ...]) -> tuple[str, ...]:
 
 def _venn(shown: _Shown) -> None:
     """Draw the overlaps; the selected combination is stored in the session and in the link."""
-    tests, coarse, facts, diagram = shown.tests, shown.coarse, shown.facts, st.container()
+    tests, coarse, facts, diagram = shown.tests, tested_roles(shown.tests, shown.coarse), shown.facts, st.container()
     st.multiselect(
         "Roles in the diagram",
         coarse,
@@ -242,7 +242,6 @@ def _venn(shown: _Shown) -> None:
     overlaps = Overlaps(
         roles=roles,
         combinations=_counts(tests, roles, shown.visit.removed),
-        untested=untested(tests),
         none=NO_HELD if roles == coarse else "none of these",
     )
     with diagram:
@@ -269,7 +268,7 @@ def _grid(shown: _Shown, region: tuple[str, ...] | None) -> None:
     visit, tests, files = shown.visit, shown.tests, shown.visit.engine.files
     control, facts, file = chance.choose_grid(shown.controls), shown.facts, "grid"
     if control is None:
-        heads_by_roles = combinations(tests.holds, tests.roles, _venn_roles(shown.coarse))
+        heads_by_roles = combinations(tests.holds, tests.roles, _venn_roles(tested_roles(tests, shown.coarse)))
         grid = replace(
             grid_over(visit, shown.tested, f"Roles of the heads of {files.name}", shown.grid_roles),
             held_before=None if shown.all_on is None else shown.all_on.tests.holds,

@@ -8,7 +8,7 @@ import streamlit as st
 
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.corpus.statistics import EVERYTHING
-from attention_sieve.core.roles.hypotheses import FEW, HeadTests, few_texts, n_holding, untested
+from attention_sieve.core.roles.hypotheses import FEW, HeadTests, few_texts, n_holding, tested_roles
 from attention_sieve.core.roles.roles import combinations, shown_roles
 from attention_sieve.core.roles.tables import head_table
 from attention_sieve.dashboard import state
@@ -106,8 +106,9 @@ def _details(opened: Opened, tests: HeadTests, coarse: tuple[str, ...], head: He
 
 
 def _venn(opened: Opened, tests: HeadTests, coarse: tuple[str, ...]) -> None:
-    counts = {names: len(heads) for names, heads in combinations(tests.holds, tests.roles, coarse).items()}
-    overlaps = Overlaps(roles=coarse, combinations=counts, untested=untested(tests))
+    roles = tested_roles(tests, coarse)
+    counts = {names: len(heads) for names, heads in combinations(tests.holds, tests.roles, roles).items()}
+    overlaps = Overlaps(roles=roles, combinations=counts)
     role_venn(overlaps, Selection("results venn", None), shared_wording.OVERLAPS)
     drawing_downloads("overlap", shared_wording.OVERLAPS, opened.facts, partial(venn_svg, overlaps))
 

@@ -186,6 +186,18 @@ def test_points_of_one_checkpoint_stand_side_by_side_around_its_place():
     assert names <= set(drawn_texts(FULL["places"])), "below the axis"
 
 
+@pytest.mark.parametrize("steps", [STEPS, None])
+def test_a_role_that_does_not_apply_to_a_checkpoint_has_no_point_there_rather_than_one_at_0(steps):
+    counts = COUNTS.astype(float)
+    counts[-1, 1] = np.nan
+    figure = roles_over_steps(NAMES, steps, counts, COARSE_ROLES)
+    drawn = rows(figure, "point")
+    assert len(drawn) == counts.size - 1
+    assert drawn.groupby("role").size()[COARSE_ROLES[1]] == len(NAMES) - 1
+    assert COARSE_ROLES[1] not in rows(figure, "end")["role"].tolist()
+    assert "syntactic not applicable" in figure.description or "not applicable at last" in figure.description
+
+
 def test_the_checkpoint_in_focus_moves_the_data_and_not_the_spec():
     figures = [roles_over_steps(NAMES, STEPS, COUNTS, COARSE_ROLES, marked) for marked in (None, 0, 4)]
     assert figures[0].spec is figures[1].spec is figures[2].spec

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from reading import sent
+from reading import charts, sent
 
 import attention_sieve as sieve
 from attention_sieve.core.checkpoints.saved_runs import Progress, SavedRun, Validation, ValidationResult
@@ -146,6 +146,14 @@ def test_checkpoints_of_another_shape_keep_the_views_by_depth(compare, small):
     at = compare(**{"with": str(small("bert", num_hidden_layers=3))})
     assert any("has 2 layers x 3 heads and the compared checkpoint 3 x 3" in each.value for each in at.info)
     assert len(at.get("vega_lite_chart")) == 2
+
+
+def test_what_does_not_apply_to_one_of_two_shapes_is_no_share_of_0(compare, small):
+    at = compare(**{"with": str(small("gpt2", "CausalLM", n_layer=3)), "corpus_text": "The cat\nA dog\nThe bird"})
+    *_, overall = charts(at)
+    shares = overall[overall["role"] == "delimiter"].set_index("checkpoint")["share"]
+    assert shares.notna().tolist() == [True, False], "GPT-2 has no delimiters in texts without punctuation"
+    assert set(overall.loc[overall["share"].isna() & (overall["role"] != ""), "label"]) == {"not applicable"}
 
 
 def test_other_tokens_are_said_and_attention_is_compared_between_words(compare, small):
