@@ -13,6 +13,8 @@ from attention_sieve.dashboard.figures.axes import lettered_legend, role_colors,
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, of_kind, percent, template
 
 HEIGHT: Final = 260
+MARKED: Final = (0, *(step * size for size in (1, 10, 100, 1_000) for step in (1, 2, 5)))
+"""Numbers of heads that are marked on the axis."""
 BAND_READING: Final = f"band: {percent(BAND)} of {RESAMPLES} bootstrap resamples of these texts; line: median"
 
 
@@ -50,9 +52,7 @@ def heads_by_texts(counts: CountsByTexts, roles: Sequence[str], n_heads: int) ->
         for size_index, size in ((0, counts.sizes[0]), (-1, counts.sizes[-1]))
     ]
     description = f"Number of heads of {n_heads} that hold each role, by the number of texts: {'; '.join(parts)}."
-    return Figure(
-        _texts_spec(tuple(roles), n_heads, (counts.sizes[0], counts.sizes[-1])), pd.DataFrame(rows), description
-    )
+    return Figure(_texts_spec(tuple(roles), n_heads, tuple(counts.sizes)), pd.DataFrame(rows), description)
 
 
 def _axis(scale: Scale) -> str:
@@ -85,9 +85,10 @@ def _tau_spec(roles: tuple[str, ...], n_heads: int, scale: Scale, ends: tuple[fl
 
 
 @cache
-def _texts_spec(roles: tuple[str, ...], n_heads: int, ends: tuple[int, int]) -> Spec:
-    scale = alt.Scale(type="log", domain=list(ends), nice=False)
-    x = alt.X("texts:Q", title="number of texts", scale=scale, axis=alt.Axis(grid=False, format=",d", tickCount=6))
+def _texts_spec(roles: tuple[str, ...], n_heads: int, sizes: tuple[int, ...]) -> Spec:
+    scale = alt.Scale(type="log", domain=[sizes[0], sizes[-1]], nice=False)
+    axis = alt.Axis(grid=False, format=",d", values=list(sizes), labelOverlap="greedy")
+    x = alt.X("texts:Q", title="number of texts, on a logarithmic scale", scale=scale, axis=axis)
     tooltip = [
         alt.Tooltip("role:N", title="role"),
         alt.Tooltip("texts:N", title="texts"),
@@ -121,4 +122,5 @@ def _curves(
 def _heads(field: str, n_heads: int) -> "alt.Y":
     """Numbers of heads on a square-root scale, on which both small and large numbers are legible."""
     scale = alt.Scale(type="sqrt", domain=[0, n_heads], nice=False)
-    return alt.Y(f"{field}:Q", title="heads", scale=scale, axis=alt.Axis(tickCount=6, format="d"))
+    axis = alt.Axis(values=[number for number in MARKED if number <= n_heads], format=",d", labelOverlap="greedy")
+    return alt.Y(f"{field}:Q", title="heads, on a square-root scale", scale=scale, axis=axis)
