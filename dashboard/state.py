@@ -348,6 +348,11 @@ def choose_heads(heads: list[Head]) -> None:
     put_in_link(heads)
 
 
+def forget_heads() -> None:
+    """Let the page begin with its own head, as before the reader chose one."""
+    st.session_state[HEADS] = None
+
+
 def push_heads(heads: list[Head]) -> None:
     """Choose heads from outside the grid, which then selects them."""
     choose_heads(heads)

@@ -524,6 +524,10 @@ def arcs_hint(most: int) -> str:
     return f"Click a head in the grid to see its arcs here. Shift-click adds another, up to {most}."
 
 
+WHERE_ONE_LOOKS: Final = "Where this head looks"
+WHERE_SOME_LOOK: Final = "Where these heads look"
+
+
 def last_heads(n_drawn: int, n_chosen: int) -> str:
     return f"Arcs of the last {n_drawn} of {n_chosen} chosen heads."
 

@@ -219,9 +219,8 @@ def _ask(text_attention: TextAttention, side: str, token: int) -> None:
 
 def _title(last_heads: list[Head], n_chosen: int, removed: Collection[Head]) -> None:
     with st.container(key="arcs title"):
-        st.subheader(
-            f"Where {head_names(last_heads)} looks" if len(last_heads) == 1 else f"Where {head_names(last_heads)} look"
-        )
+        # Without names, which stand below: the arcs also show the head that the reader points at in the grid.
+        st.subheader(wording.WHERE_ONE_LOOKS if len(last_heads) == 1 else wording.WHERE_SOME_LOOK)
     if n_chosen > len(last_heads):
         st.info(wording.last_heads(len(last_heads), n_chosen))
     if missing := [head for head in last_heads if head in removed]:

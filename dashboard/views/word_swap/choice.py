@@ -88,6 +88,7 @@ def note(a: str, b: str) -> None:
 def _begin() -> None:
     """Callback: the text arrives with the click, so it is read here. The first visit's text gives way to an example."""
     st.session_state[IS_ON] = True
+    state.forget_heads()
     typed = st.session_state["text"] or ""
     if typed == EXAMPLE_TYPED:
         _take(EXAMPLES[0])
@@ -106,6 +107,7 @@ def _on_screen(typed: str) -> tuple[Text, ...]:
 
 def _take(example: SwapExample) -> None:
     put_on_screen(example.a)
+    state.forget_heads()
     st.session_state[SWAP] = example.b
 
 

@@ -77,6 +77,19 @@ def test_the_head_shown_first_is_the_one_that_moves_most(swap):
     assert values[layer, head] == values.max()
 
 
+def test_a_head_that_was_chosen_before_gives_way_to_the_one_that_moves_most(app):
+    at = app(head="0-3")
+    button(at, wording.CHANGE).click().run()
+    (first,) = sent(at, MAP)["chosen"]
+    assert first == [5, 4]
+    assert at.query_params["head"] == "5-4"
+    at.session_state["head"] = [(2, 7)]
+    at.run()
+    assert sent(at, MAP)["chosen"] == [[2, 7]], "one that is chosen here stays"
+    button(at, EXAMPLES[1].label).click().run()
+    assert sent(at, MAP)["chosen"] != [[2, 7]]
+
+
 def test_words_that_one_sentence_lacks_are_gaps_there_and_said_to_have_no_partner(swap):
     at = swap(swap="The cat sat quietly on the red mat.")
     a, b, difference = (sent(at, label) for label in ("Attention of", "Attention of L", PICTURES[2]))
