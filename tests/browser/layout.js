@@ -1,5 +1,5 @@
 // Lists layout problems of the page in words: horizontal scrolling, text that is cut off or covered by other text,
-// controls that overlap. Searches shadow roots; leaves out elements that are not visible.
+// controls that overlap or are off the screen. Searches shadow roots; leaves out elements that are not visible.
 () => {
   const INK = 4; // maximum number of pixels by which a line box extends beyond its letters
   const TOUCH = 2;
@@ -36,11 +36,10 @@
     const { clip, clipPath, opacity } = styleOf(element);
     return opacity === "0" || clip.startsWith("rect(0px") || clipPath.startsWith("inset(50%");
   };
-  const closed = document.querySelector("[data-testid=stSidebar][data-collapsed=true]");
   const shows = new Map(); // whether an element and all its ancestors show their content
   const isShowing = (element) => {
     if (element === null) return true;
-    if (!shows.has(element)) shows.set(element, element !== closed && !isHidden(element) && isShowing(parentOf(element)));
+    if (!shows.has(element)) shows.set(element, !isHidden(element) && isShowing(parentOf(element)));
     return shows.get(element);
   };
   const canBeSeen = (element) =>
@@ -120,6 +119,12 @@
     .filter((each) => isControl(each) && styleOf(each).pointerEvents !== "none" && !floats(each))
     .map((element) => ({ element, box: seenOf(element, boxOf(element)) }));
   compare(controls, "controls overlap", TOUCH);
+
+  // A control beside the screen, which no scrolling brings back, still takes the focus.
+  const scrollsSideways = (each) => scrolls(styleOf(each).overflowX) && each.scrollWidth > each.clientWidth;
+  for (const { element } of controls) {
+    if (boxOf(element).right <= 0 && !upwards(element).some(scrollsSideways)) say("off the screen", element);
+  }
 
   const shrunk = ({ left, right, top, bottom }) => ({ left, right, top: top + INK, bottom: bottom - INK });
   const lines = texts

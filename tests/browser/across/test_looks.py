@@ -157,6 +157,18 @@ def test_the_next_token_of_a_decoder_and_the_steps_of_what_it_writes_are_accessi
     expect_looks_right(page)
 
 
+@pytest.mark.parametrize("shown", ["inspect", "compare"])
+def test_a_figure_begins_on_the_first_screen_of_a_page_that_is_enlarged_to_200_percent(
+    visit, small_checkpoint, classifier, shown
+):
+    compared = f"/compare?checkpoint={small_checkpoint}&with={classifier}&corpus=type+texts&corpus_text=A+dog+ran."
+    page = visit("/" if shown == "inspect" else compared, width=720, height=450)
+    settle(page)
+    figure = grid_of(page).get_by_role("gridcell") if shown == "inspect" else page.locator(".view .drawing")
+    expect(figure.first).to_be_in_viewport(ratio=0.1)
+    expect_fits(page)
+
+
 def test_the_layout_check_finds_what_is_wrong(visit):
     page = visit("/")
     drawn(page)
@@ -165,8 +177,9 @@ def test_the_layout_check_finds_what_is_wrong(visit):
         box.innerHTML = `<p style="width: 40px; overflow: hidden; white-space: nowrap">far too long a text</p>
             <button style="position: absolute; left: 400px; top: 20px">one</button>
             <button style="position: absolute; left: 410px; top: 25px">two</button>
+            <button style="position: absolute; left: -300px; top: 60px">away</button>
             <p style="width: 3000px">wide</p>`;
         document.querySelector("[data-testid=stMainBlockContainer]").prepend(box);
     }""")
-    wrongs = ("cut: <p", "controls overlap", "texts overlap", "scrolls sideways")
+    wrongs = ("cut: <p", "controls overlap", "texts overlap", "scrolls sideways", "off the screen")
     wait_for(page, lambda: " ".join(page.evaluate(LAYOUT)), lambda said: all(wrong in said for wrong in wrongs))
