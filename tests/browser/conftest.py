@@ -107,6 +107,17 @@ def learnt_model(learnt, store_folder):
     shutil.rmtree(folder)
 
 
+@pytest.fixture
+def nothing_made(store_folder):
+    """Nothing was trained yet on this dashboard, and what the test trains is removed."""
+    made, aside = store_folder / "checkpoints", store_folder / "checkpoints of others"
+    made.mkdir(exist_ok=True)
+    made.rename(aside)
+    yield
+    shutil.rmtree(made, ignore_errors=True)
+    aside.rename(made)
+
+
 @pytest.fixture(scope="session")
 def running(served, store_folder):
     """A dashboard on this process's store."""

@@ -1,22 +1,12 @@
 """A newcomer with no checkpoint of their own: Compare says how to get one, and Fine-tune leads back to its sentence."""
 
 import re
-import shutil
 
 import pytest
 from playwright.sync_api import expect
 from steps import SUMMARY, give_file, number, reviews, set_number
 
-
-@pytest.fixture(autouse=True)
-def newcomer(store_folder):
-    """Nothing was fine-tuned yet on this dashboard."""
-    made, aside = store_folder / "checkpoints", store_folder / "checkpoints of others"
-    made.mkdir(exist_ok=True)
-    made.rename(aside)
-    yield
-    shutil.rmtree(made, ignore_errors=True)
-    aside.rename(made)
+pytestmark = pytest.mark.usefixtures("nothing_made")
 
 
 def test_without_a_second_checkpoint_one_sentence_says_how_to_get_one_and_a_button_does_it(visit):
