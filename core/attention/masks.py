@@ -1,11 +1,13 @@
 """Attention masks as transformers passes them to our attention function, evaluated one tile at a time."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, Final
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
+from torch.utils._pytree import tree_map_only
 from transformers.masking_utils import (
     bidirectional_mask_function,
     causal_mask_function,
@@ -37,6 +39,32 @@ class TileMask:
         self._kept: dict[tuple[object, ...], Float[Tensor, "text 1 query key"]] = {}
         self._n_kept = 0
         self._start = sizes["q_offset"] - sizes["kv_offset"]
+
+    @classmethod
+    def __torch_function__(
+        cls, func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        """Compute with the whole mask as a tensor, where a model's own code does so (Doge)."""
+        whole = partial(tree_map_only, cls, cls.tensor)
+        return func(*whole(args), **whole(kwargs or {}))
+
+    def __getitem__(self, place: Any) -> Tensor:
+        """Part of the whole mask as a tensor, for such code."""
+        return self.tensor()[place]
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Number format of that tensor."""
+        return torch.bool
+
+    @property
+    def device(self) -> torch.device:
+        """Where that tensor would be."""
+        return torch.device(self._sizes["device"])
+
+    def tensor(self) -> Bool[Tensor, "text 1 query key"]:
+        """The whole mask: True where attention is allowed."""
+        return self._visible(self._padding, self._sizes)
 
     @property
     def is_causal(self) -> bool:

@@ -5,16 +5,20 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from math import isfinite
 from typing import Any, Final
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from tokenizers import Tokenizer
 from torch import Tensor
 from transformers import PreTrainedModel
 
+from attention_sieve.core.attention.layers import outermost_lists
 from attention_sieve.core.attention.masks import TileMask
 from attention_sieve.core.attention.observed import ATTENTION_NAME, observe
 from attention_sieve.core.attention.observers import Pass, Tile, current_pass
@@ -48,11 +52,33 @@ class ProbeObserver:
         self.causal: dict[Kind, bool] = {}
         self.own_layers: dict[int, int | None] = {}
         """Number that the model itself gives to the layer of each call."""
+        self.place: tuple[int, int, int] | None = None
+        """The layer that runs: number of its list, length of that list, and its place in it; None outside of lists."""
+        self.places: dict[int, tuple[int, int, int] | None] = {}
+        """The same at each call."""
         self.masks: dict[int, TileMask | None] = {}
         """Mask of each call."""
         self.unknown: set[tuple[int, int]] = set()
         """Numbers of queries and keys that match no kind of attention."""
         self.row_error = 0.0
+
+    @contextmanager
+    def follows(self, model: PreTrainedModel) -> Iterator[None]:
+        """Keep up to date which of the model's layers runs."""
+
+        def enter(place: tuple[int, int, int], *_: Any) -> None:
+            self.place = place
+
+        hooks = [
+            layer.register_forward_pre_hook(partial(enter, (number, len(part), index)))
+            for number, part in enumerate(outermost_lists(model))
+            for index, layer in enumerate(part)
+        ]
+        try:
+            yield
+        finally:
+            for hook in hooks:
+                hook.remove()
 
     def observe(self, tile: Tile) -> None:
         """Record heads, mask, largest row-sum error, and causality; each tile holds the whole batch."""
@@ -65,6 +91,7 @@ class ProbeObserver:
         self.masks[tile.layer] = tile.mask
         current = current_pass.get()
         self.own_layers[tile.layer] = None if current is None else current.own_layer
+        self.places[tile.layer] = self.place
         for row, (n_queries, n_keys) in enumerate(zip(*self._lengths[kind])):
             heads = slice(None) if tile.kept is None else list(tile.kept)
             real = tile.probabilities[row, heads, :n_queries, :n_keys]
@@ -88,8 +115,7 @@ def self_check(
     inputs = probe_inputs(vocabulary, device, two_stacks)
     expected = _plain_output(model, name, inputs)
     allowed = max(OUTPUT_TOLERANCE[model.dtype], EAGER_TOLERANCE if is_eager(model) else 0)
-    probe = _probe(model, name, inputs, two_stacks)
-    output = real_rows(observe(model, inputs, Pass(observers=[probe]))[0], two_stacks)
+    probe, output = _probe(model, name, inputs, two_stacks)
     largest = max(float(expected.abs().max()), 1e-12)
     difference = float((output - expected).abs().max()) / largest
     if not (probe.row_error <= ROW_SUM_TOLERANCE[model.dtype] and difference <= allowed):
@@ -99,6 +125,9 @@ def self_check(
             f"{allowed:.0e}). Its scores would be wrong, so it is not used."
         )
     attentions = _attentions(probe, model, name, two_stacks)
+    if None in probe.masks.values() and not two_stacks:
+        of_self = attentions["self"]
+        attentions["self"] = replace(of_self, reaches=_measured_reaches(model, of_self, inputs["input_ids"].flatten()))
     for kind, attention in attentions.items():
         zero_gates = torch.zeros((attention.n_layers, attention.n_heads), device=device)
         output_without = real_rows(observe(model, inputs, Pass(calls=attention.calls, gates=zero_gates))[0], two_stacks)
@@ -110,8 +139,11 @@ def self_check(
     return attentions
 
 
-def _probe(model: PreTrainedModel, name: str, inputs: Mapping[str, Tensor], two_stacks: bool) -> ProbeObserver:
-    """Switch a model to the registered attention function, or tap its softmax, and observe one pass."""
+def _probe(
+    model: PreTrainedModel, name: str, inputs: Mapping[str, Tensor], two_stacks: bool
+) -> tuple[ProbeObserver, Float[Tensor, "row channel"]]:
+    """Switch a model to the registered attention function, or tap its softmax, and observe one pass; returns its output
+    beside what was observed."""
     lengths: dict[Kind, tuple[tuple[int, ...], tuple[int, ...]]] = {"self": (SOURCE_LENGTHS, SOURCE_LENGTHS)}
     if two_stacks:
         lengths = {
@@ -121,9 +153,10 @@ def _probe(model: PreTrainedModel, name: str, inputs: Mapping[str, Tensor], two_
         }
     model.set_attn_implementation(ATTENTION_NAME)  # has no effect on a model without the interface, which is tapped
     probe = ProbeObserver(lengths)
-    observe(model, inputs, Pass(observers=[probe]))
+    with probe.follows(model):
+        output = observe(model, inputs, Pass(observers=[probe]))
     if set(probe.calls) == set(lengths):
-        return probe
+        return probe, real_rows(output[0], two_stacks)
     raise CheckpointError(
         f"{name} ({type(model).__name__}) computes attention in a way that cannot be observed. "
         "Choose a checkpoint of another family, such as BERT, RoBERTa, GPT-2, Llama, T5 or BART."
@@ -141,7 +174,7 @@ def _attentions(
                 f"The layers of {name} have different numbers of heads ({sorted(heads)}), "
                 "and equal numbers are needed. Choose another checkpoint."
             )
-        n_heads, by_layer = heads.pop(), tuple(calls) if two_stacks else _by_own_layer(probe, tuple(calls), model)
+        n_heads, by_layer = heads.pop(), tuple(calls) if two_stacks else _by_layer(probe, tuple(calls), model, name)
         missing = [layer for layer, call in enumerate(by_layer) if call is None]
         layers[kind] = AttentionLayers(
             calls=by_layer,
@@ -158,16 +191,30 @@ def _attentions(
     return {kind: layers[kind] for kind in (TWO_STACKS if two_stacks else ONE_STACK)}
 
 
-def _by_own_layer(probe: ProbeObserver, calls: Sequence[int], model: PreTrainedModel) -> tuple[int | None, ...]:
-    """The calls by the model's own number of their layers, None for layers without attention.
+def _by_layer(probe: ProbeObserver, calls: Sequence[int], model: PreTrainedModel, name: str) -> tuple[int | None, ...]:
+    """The calls by layer, None for layers without attention.
 
-    A model that gives no numbers, or the same to several calls, has its calls numbered as they come.
+    The model's own numbers of layers say which is which; where it gives none, or layers share a module, their places
+    in its list of layers do. Where one layer runs again and again, as often as there are layers, calls are numbered as
+    they come.
+
+    Raises: CheckpointError where calls are not one a layer.
     """
-    own = [layer for call in calls if (layer := probe.own_layers[call]) is not None]
     n_layers = getattr(model.config, "num_hidden_layers", 0)
-    if len(own) < len(calls) or own != sorted(set(own)) or not 0 <= own[-1] < n_layers:
+    places = [probe.places[call] for call in calls]
+    in_list = [(number, size, index) for number, size, index in filter(None, places)]
+    for numbers, size in (
+        ([layer for call in calls if (layer := probe.own_layers[call]) is not None], n_layers),
+        ([index for _, _, index in in_list], in_list[0][1] if len({number for number, _, _ in in_list}) == 1 else 0),
+    ):
+        if len(numbers) == len(calls) and numbers == sorted(set(numbers)) and 0 <= numbers[0] <= numbers[-1] < size:
+            return tuple(dict(zip(numbers, calls)).get(layer) for layer in range(size))
+    if len(calls) == n_layers:
         return tuple(calls)
-    return tuple(dict(zip(own, calls)).get(layer) for layer in range(n_layers))
+    raise CheckpointError(
+        f"{name} ({type(model).__name__}) computes attention {len(calls)} times in {n_layers} layers, and can be "
+        "observed where each layer does so once. Choose a checkpoint of another family, such as BERT or Llama."
+    )
 
 
 def _reaches(masks: Sequence[TileMask | None], name: str) -> tuple[Reach, ...]:
@@ -179,6 +226,48 @@ def _reaches(masks: Sequence[TileMask | None], name: str) -> tuple[Reach, ...]:
             f"{name} restricts attention to a pattern other than a window ({error}), so its scores would be "
             "meaningless. Choose a checkpoint of another family."
         ) from error
+    return () if set(reaches) == {UNLIMITED} else reaches
+
+
+class _ReachObserver:
+    """Measures how far the queries of each layer attend, from whole maps."""
+
+    indicators = None
+    wants_entropy = False
+    wants_outputs = False
+
+    def __init__(self) -> None:
+        self.reaches: dict[int, tuple[int, int]] = {}
+        """Largest distance to an earlier and to a later key that is attended to, by layer."""
+
+    def observe(self, tile: Tile) -> None:
+        """Take the largest distances of a layer; in float32 a single probability may be 0 where a key is visible."""
+        query, key = (tile.probabilities > 0).flatten(0, 1).any(0).nonzero(as_tuple=True)
+        self.reaches[tile.layer] = int((query - key).max()), int((key - query).max())
+
+
+def _measured_reaches(
+    model: PreTrainedModel, attention: AttentionLayers, ids: Int[Tensor, " token"]
+) -> tuple[Reach, ...]:
+    """Attention window of each layer of a model that has masks of its own, which cannot be asked for it: measured in a
+    text of twice the longest window that the configuration names. Empty if it names none that hides anything.
+    """
+    named = [value for key, value in model.config.to_dict().items() if "window" in key and type(value) is int]
+    most = getattr(model.config, "max_position_embeddings", 2 * max(named, default=0) + 2)
+    longest = max((size for size in named if 0 < size < most - 1), default=0)
+    if not longest:
+        return ()
+    n_tokens = min(2 * longest + 2, most)
+    observer = _ReachObserver()
+    text = ids.repeat(n_tokens // len(ids) + 1)[None, :n_tokens]
+    observe(model, {"input_ids": text}, Pass(observers=[observer], calls=attention.calls))
+    reaches = tuple(
+        Reach(
+            back if back <= longest else None,
+            ahead if ahead <= longest and not attention.causal else None,
+        )
+        for back, ahead in (observer.reaches.get(layer, (n_tokens, n_tokens)) for layer in range(attention.n_layers))
+    )
     return () if set(reaches) == {UNLIMITED} else reaches
 
 

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 from transformers.utils import ModelOutput
 
+from attention_sieve.core.attention.layers import outermost_lists
 from attention_sieve.core.attention.observers import Pass, current_pass
 
 
@@ -25,13 +26,7 @@ def copy_sharing_weights(model: PreTrainedModel) -> PreTrainedModel:
 
 def outermost_layers(model: nn.Module) -> list[nn.Module]:
     """The modules of every ModuleList that is not nested in another."""
-    lists = {name: part for name, part in model.named_modules() if isinstance(part, nn.ModuleList)}
-    return [
-        layer
-        for name, part in lists.items()
-        if not any(name.startswith(f"{outer}.") for outer in lists)
-        for layer in part
-    ]
+    return [layer for part in outermost_lists(model) for layer in part]
 
 
 class LayerReuse:
