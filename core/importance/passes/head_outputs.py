@@ -110,14 +110,17 @@ def projection_modules(checkpoint: Checkpoint, model: PreTrainedModel, text: Pas
     """
     check_heads_are_seen(checkpoint.model, BY_ZERO)
     attention = checkpoint.attentions[text.kind]
+    present = [layer for layer, call in enumerate(attention.calls) if call is not None]
     outputs: list[Tensor] = []
     found: dict[int, nn.Module] = {}
 
     def trace(module: nn.Module, arguments: tuple[Any, ...]) -> None:
         values = arguments[0]
-        is_candidate = outputs and values.numel() == outputs[-1].numel()
-        if is_candidate and torch.equal(values.flatten(), outputs[-1].to(values).flatten()):
-            found.setdefault(len(outputs) - 1, module)
+        # With those of the last layer that has attention come zeros of the layers behind it, which have none.
+        layer = max((layer for layer in present if layer < len(outputs)), default=-1)
+        is_candidate = layer >= 0 and values.numel() == outputs[layer].numel()
+        if is_candidate and torch.equal(values.flatten(), outputs[layer].to(values).flatten()):
+            found.setdefault(layer, module)
 
     def collect(head_outputs: Float[Tensor, "text query head channel"], _: Tensor) -> None:
         outputs.append(head_outputs[:, :, remaining_heads(len(outputs), attention)])
@@ -126,7 +129,6 @@ def projection_modules(checkpoint: Checkpoint, model: PreTrainedModel, text: Pas
     observe(model, model_inputs(checkpoint, [text]), Pass(calls=attention.calls, on_output=collect))
     for hook in hooks:
         hook.remove()
-    present = [layer for layer, call in enumerate(attention.calls) if call is not None]
     if len(found) < len(present):
         raise AnalysisError(
             f"The output projection of {type(checkpoint.model).__name__} could not be found in "

@@ -10,6 +10,7 @@ from small_checkpoints import TOKENIZERS
 
 from attention_sieve.__main__ import main
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.importance.passes.head_outputs import output_projections
 from attention_sieve.core.passes.batches import model_inputs
 from attention_sieve.core.texts.text import Text
 
@@ -98,12 +99,29 @@ COMMANDS = (
     ("ablate", "--metric", "lm", "--output", "{folder}/out.csv"),
     ("ablate", "--metric", "lm", "--replace", "mean", "--output", "{folder}/out.csv"),
     ("importance", "--metric", "lm", "--output", "{folder}/out.csv"),
+    ("next-token", "--output", "{folder}/out.csv"),
 )
+
+
+@pytest.mark.parametrize("name", ["attention in the middle", "no attention at the end"])
+def test_output_projections_are_found_in_layers_with_attention(saved, name):
+    folder, layers = saved(name)
+    checkpoint = load_checkpoint(find_checkpoint(str(folder)), device="cpu")
+    found = output_projections(checkpoint, pass_texts(checkpoint, TEXTS[:1])[0])
+    for layer in range(4):
+        if layer in layers:
+            weights = checkpoint.model.layers[layer].self_attn.o_proj.weight.detach().numpy()
+            np.testing.assert_allclose(found[layer].reshape(weights.shape), weights, rtol=1e-6)
+        else:
+            assert np.isnan(found[layer]).all()
 
 
 @pytest.mark.parametrize(
     ("name", "command"),
-    [*(("attention in the middle", each) for each in COMMANDS), ("no attention at the end", COMMANDS[0])],
+    [
+        *(("attention in the middle", each) for each in COMMANDS[:5]),
+        *(("no attention at the end", each) for each in (COMMANDS[0], *COMMANDS[4:])),
+    ],
 )
 def test_files_name_layers_as_the_model_does(saved, tmp_path, command, name):
     folder, layers = saved(name)
@@ -112,5 +130,5 @@ def test_files_name_layers_as_the_model_does(saved, tmp_path, command, name):
     assert main([*options, "--checkpoint", str(folder), "--texts", str(tmp_path / "texts.txt")]) == 0
     path = next(tmp_path.glob("out.*"))
     table = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path, comment="#")
-    value = next(column for column in ("score", "value", "delta", "mean") if column in table)
+    value = next(column for column in ("score", "value", "delta", "mean", "adds") if column in table)
     assert set(table.dropna(subset=["head", value])["layer"]) == set(layers)
