@@ -196,7 +196,7 @@ class TextAttention:
     """Whether tokens cannot attend to later tokens."""
     window: Window
     attention: Float[np.ndarray, "layer head query key"]
-    """Inside the window."""
+    """Inside the window. Rows of the whole text sum to 1, or to what attention sinks leave."""
     block: int
     """Block size of the overview in tokens; 0 if the window is the whole text."""
     overview: Float[np.ndarray, "layer head query_block key_block"] | None
@@ -266,7 +266,7 @@ def check_ids(checkpoint: Checkpoint, ids: Sequence[int]) -> None:
 
     Raises: TextError.
     """
-    n_known = checkpoint.model.get_input_embeddings().num_embeddings
+    n_known = checkpoint.full_model.get_input_embeddings().num_embeddings
     if max(ids, default=0) >= n_known:
         raise TextError(
             f"The texts hold the id {max(ids):,}, and the vocabulary of {checkpoint.files.name} has the ids 0 to "

@@ -71,6 +71,6 @@ def embedded_words(checkpoint: Checkpoint, texts: Sequence[Pieces]) -> WordVecto
     from attention_sieve.core.checkpoints.load import weight_in  # imports torch
 
     distinct = sorted({pieces for text in texts for pieces in text if pieces})
-    embeddings = weight_in(checkpoint.model.get_input_embeddings()).detach()
+    embeddings = weight_in(checkpoint.full_model.get_input_embeddings()).detach()
     vectors = {pieces: embeddings[list(pieces)].float().mean(0).cpu().numpy() for pieces in distinct}
     return looked_up(vectors, texts)

@@ -51,7 +51,7 @@ def speeds(
     """
     runs = [_run(checkpoint) for checkpoint in (original, pruned)]
     n_tokens = min(N_TOKENS, original.max_tokens)
-    n_ids = original.model.get_input_embeddings().num_embeddings
+    n_ids = original.full_model.get_input_embeddings().num_embeddings
     for batch_size in batch_sizes:
         ids = torch.randint(n_ids, (batch_size, n_tokens), generator=torch.Generator().manual_seed(0))
         rounds = _rounds(runs, ids.to(original.device), seconds)

@@ -171,7 +171,7 @@ def _output(
 ) -> Float[Tensor, "row channel"]:
     """Output of the model for a batch of two texts, with gates if given."""
     two_stacks = len(checkpoint.files.kinds) > 1
-    n_ids = min(checkpoint.tokenizer.vocab_size, checkpoint.model.get_input_embeddings().num_embeddings)
+    n_ids = min(checkpoint.tokenizer.vocab_size, checkpoint.full_model.get_input_embeddings().num_embeddings)
     inputs = probe_inputs(n_ids, checkpoint.model.device, two_stacks)
     calls = None if gates is None else checkpoint.attentions[kind].calls
     return real_rows(observe(checkpoint.model, inputs, Pass(calls=calls, gates=gates))[0], two_stacks)
