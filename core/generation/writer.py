@@ -1,26 +1,22 @@
-"""Writes a text on with a causal language model, through the attention function of every other pass.
+"""Writes a text on with a causal language model, through the attention function of every other pass."""
 
-The keys and values of earlier tokens are kept, as every program does that writes text, so that a step passes one token.
-"""
-
-import inspect
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_sieve.core.attention.observed import observe
 from attention_sieve.core.attention.observers import Pass, Tile
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.generation.settings import WritingSettings
-from attention_sieve.core.passes.batches import gates, to_device
+from attention_sieve.core.generation.steps import Kept, passed, way_of
+from attention_sieve.core.passes.batches import gates
 from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import SPECIAL
@@ -49,16 +45,19 @@ class Writer:
     Attributes:
         ids: of the text so far; empty until the first token is written.
         end: why no more is written; None while more will be.
+        whole: positions of the written tokens that took a pass over the whole text each, since with the keys and values
+            that the model keeps of earlier tokens it would have given other probabilities.
     """
 
     def __init__(self, text: Text, of_pass: PassSettings, settings: WritingSettings) -> None:
         self.ids: list[int] = []
         self.end: End | None = None
+        self.whole: list[int] = []
         self._text, self._of_pass, self._settings = text, of_pass, settings
         self._n_written = 0
-        self._earlier: Any = None
-        """Keys and values of the tokens that have been passed; None before the first pass, and for a model that keeps
-        none."""
+        self._kept: Kept | None = None
+        """Keys and values of the tokens that have been passed; None before the first pass, and where each is over the
+        whole text."""
 
     def write(self, checkpoint: Checkpoint, seconds: float = 0.0) -> list[WrittenToken]:
         """Write tokens for a while, at least one; none where the text has ended.
@@ -78,8 +77,7 @@ class Writer:
         return written
 
     def _step(self, checkpoint: Checkpoint) -> WrittenToken:
-        rows = _LastRows()
-        logits = self._passed(checkpoint, rows).cpu().double()
+        logits, rows = self._passed(checkpoint)
         token = self._chosen(logits)
         self.ids.append(token)
         self._n_written += 1
@@ -93,25 +91,22 @@ class Writer:
             token=token, log_probability=float(logits.log_softmax(-1)[token]), rows=rows.all(len(self.ids) - 1)
         )
 
-    def _passed(self, checkpoint: Checkpoint, rows: "_LastRows") -> Float[Tensor, " token"]:
-        """Logits after the last token, from a pass of the tokens that have not been passed."""
-        model = checkpoint.full_model
-        known = inspect.signature(model.forward).parameters
-        ids = self.ids if self._earlier is None else self.ids[-1:]
-        inputs: dict[str, Any] = {"input_ids": to_device(torch.tensor([ids]), checkpoint.device)}
-        if "logits_to_keep" in known:
-            inputs["logits_to_keep"] = 1
-        if "past_key_values" in known:
-            inputs |= {"past_key_values": self._earlier, "use_cache": True}
+    def _passed(self, checkpoint: Checkpoint) -> tuple[Float[Tensor, " token"], "_LastRows"]:
+        """Logits after the last token, and where its heads look."""
+        rows, way, before = _LastRows(), way_of(checkpoint), self._kept
         of_pass = Pass(
             observers=[rows],
             calls=checkpoint.attentions[self._of_pass.kind].calls,
             gates=gates(checkpoint, self._of_pass),
         )
-        output = observe(model, inputs, of_pass)
-        self._earlier = getattr(output, "past_key_values", None)
-        # A copy: the row is a view of the logits of all tokens.
-        return output.logits[0, -1].clone()
+        logits, self._kept = passed(checkpoint, self.ids, before, way, of_pass)
+        is_stale = before is not None and self._kept is not None and not before.is_turned_as(self._kept)
+        if is_stale or way == "whole":
+            self.whole.append(len(self.ids))
+        if is_stale:
+            self._kept = None
+            return self._passed(checkpoint)
+        return logits.cpu().double(), rows
 
     def _chosen(self, logits: Float[Tensor, " token"]) -> int:
         if not self._settings.temperature:
@@ -160,8 +155,8 @@ def prompt_ids(checkpoint: Checkpoint, text: Text, of_pass: PassSettings) -> tup
     """
     if checkpoint.head != "next token" or of_pass.kind != "self":
         raise AnalysisError(
-            f"{checkpoint.files.name} cannot write a text on, since it was saved without a head that predicts the next "
-            "token. Choose a causal language model, such as GPT-2."
+            f"{checkpoint.files.name} cannot write a text on, since it has no head that predicts the next token from "
+            "those before it. Choose a causal language model, such as GPT-2."
         )
     tokens = prepare(checkpoint, text, of_pass).queries
     own = np.flatnonzero(tokens.segments != SPECIAL)

@@ -47,6 +47,8 @@ class Written:
     """Heads that were off when the last of them was written; None where the link gives the tokens."""
     settings: WritingSettings | None = None
     """How they were chosen; None likewise."""
+    whole: tuple[int, ...] = ()
+    """Positions, in the whole text, of those that took a pass over the whole text each."""
 
 
 def written(visit: Visit, prompt: Text) -> Written | None:
@@ -198,6 +200,7 @@ def _write(visit: Visit, prompt: Text, slot: DeltaGenerator, ids: tuple[int, ...
             previous, earlier = written(visit, prompt), written_before(visit, prompt)
             if not ids:
                 remember(visit, prompt, previous)
+            earlier_whole = previous.whole if ids and previous is not None else ()
             go(before.n_prompt + len(ids) - 1)  # to the first step of what is new
             writer = Writer(before.whole, visit.settings, settings)
             line = st.empty()
@@ -205,7 +208,7 @@ def _write(visit: Visit, prompt: Text, slot: DeltaGenerator, ids: tuple[int, ...
             while writer.end is None:
                 new, text = visit.inference.run(visit.engine, partial(_turn, writer, before.n_prompt), report)
                 ids = (*ids, *new)
-                put(visit, prompt, Written(ids, visit.choice.off, settings))
+                put(visit, prompt, Written(ids, visit.choice.off, settings, (*earlier_whole, *writer.whole)))
                 line.markdown(plain(text))
             if previous is not None and previous.ids == ids:  # the same once more
                 remember(visit, prompt, earlier)

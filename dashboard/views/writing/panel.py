@@ -1,6 +1,7 @@
 """What a decoder has written, the steps through it, and what can be done with it."""
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import streamlit as st
@@ -88,7 +89,7 @@ def _buttons(visit: Visit, prompt: Text, continuation: "Continuation", now: Writ
         help=wording.CUT_HELP,
         disabled=step is None or step == n_tokens - 1,
         on_click=put,
-        args=(visit, prompt, Written(now.ids[: (step or 0) + 1], now.off, now.settings)),
+        args=(visit, prompt, _up_to(now, (step or 0) + 1, continuation.n_prompt)),
     )
     st.button(
         wording.AGAIN,
@@ -110,6 +111,13 @@ def _buttons(visit: Visit, prompt: Text, continuation: "Continuation", now: Writ
     st.button(wording.REMOVE, key="remove written", icon=":material/close:", on_click=put, args=(visit, prompt, None))
 
 
+def _up_to(now: Written, n_tokens: int, n_prompt: int) -> Written:
+    """The first tokens of what was written."""
+    return replace(
+        now, ids=now.ids[:n_tokens], whole=tuple(place for place in now.whole if place < n_prompt + n_tokens)
+    )
+
+
 def _as_turn(written: str) -> None:
     """Put what was written below the typed turns, or behind the last one if that is the assistant's."""
     typed = (st.session_state["text"] or "").rstrip()
@@ -125,6 +133,8 @@ def _sentences(visit: Visit, screen: PassedText, continuation: "Continuation", n
         sentences.append(wording.ENDED)
     if continuation.ends_inside_a_character:
         sentences.append(wording.INSIDE)
+    if now.whole:
+        sentences.append(wording.by_whole_passes(len(now.whole)))
     if now.off is not None and now.off != visit.choice.off:
         sentences.append(wording.other_heads(visit.choice.off, now.off))
     return sentences

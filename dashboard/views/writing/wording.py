@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from attention_sieve.core.attention.settings import Head, head_names
+from attention_sieve.dashboard.figures.figure import counted
 
 WRITE: Final = "Write on"
 WRITE_HELP: Final = (
@@ -55,6 +56,13 @@ def full(n_tokens: int) -> str:
     return (
         f"The text has {n_tokens:,} tokens, the most that this model reads, so nothing more can be written. Cut it "
         "after an earlier token, or begin with a shorter text."
+    )
+
+
+def by_whole_passes(n_tokens: int) -> str:
+    return (
+        f"{counted(n_tokens, 'token')} took a pass over the whole text each: with the keys and values that this model "
+        "keeps of earlier tokens, other probabilities would have come out."
     )
 
 

@@ -75,6 +75,35 @@ def test_heads_that_are_off_stay_off_while_the_text_is_written(decoder):
         ids.append(each.token)
 
 
+def test_a_text_that_outgrows_the_length_of_training_is_passed_whole_where_the_angles_of_all_its_tokens_change(decoder):
+    n_prompt = len(prompt_ids(decoder("phi3"), PROMPT, PassSettings()))
+    angles = {"rope_type": "longrope", "short_factor": [1.0, 1.0], "long_factor": [1.0, 4.0]}
+    trained = n_prompt + 4
+    rope = {"rope_theta": 100.0, "original_max_position_embeddings": trained} | angles
+    checkpoint = decoder("phi3", rope_parameters=rope, sliding_window=None, head_dim=4)
+    writer = Writer(PROMPT, PassSettings(), WritingSettings(N_WRITTEN))
+    tokens = writer.write(checkpoint, seconds=100.0)
+    assert writer.whole == [trained + 1]
+    assert_as_whole_passes_write(checkpoint, writer.ids[:n_prompt], tokens)
+
+
+@pytest.mark.parametrize("family", ["gpt2", "qwen3"])
+def test_a_family_that_keeps_what_it_should_takes_no_whole_pass(decoder, family):
+    writer = Writer(PROMPT, PassSettings(), WritingSettings(4))
+    writer.write(decoder(family), seconds=100.0)
+    assert writer.whole == []
+
+
+def assert_as_whole_passes_write(checkpoint, prompt, tokens):
+    model, ids = eager(checkpoint), list(prompt)
+    for each in tokens:
+        with torch.no_grad():
+            expected = model(torch.tensor([ids]), use_cache=False).logits[0, -1].log_softmax(-1)
+        assert each.token == int(expected.argmax())
+        assert each.log_probability == pytest.approx(float(expected[each.token]), abs=1e-5)
+        ids.append(each.token)
+
+
 def test_a_text_that_was_stopped_goes_on_as_it_would_have(decoder):
     checkpoint, how = decoder("qwen3"), {"temperature": 1.0, "seed": 5}
     at_once = ids_of(written(checkpoint, tokens=10, **how))

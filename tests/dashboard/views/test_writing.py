@@ -78,6 +78,22 @@ def test_the_model_writes_on_and_once_more_after_what_it_wrote(gpt2, expected):
     assert at.text_area(key="text").value == TEXT
 
 
+def test_it_says_which_tokens_took_a_pass_over_the_whole_text(app, small):
+    angles = {"rope_type": "longrope", "short_factor": [1.0, 1.0], "long_factor": [1.0, 4.0], "rope_theta": 100.0}
+    n_prompt = len(
+        prompt_ids(load_checkpoint(find_checkpoint(small("phi3", "CausalLM"))), Text((TEXT,)), PassSettings())
+    )
+    rope = angles | {"original_max_position_embeddings": n_prompt + 1}
+    folder = small("phi3", "CausalLM", eos_token_id=None, sliding_window=None, head_dim=4, rope_parameters=rope)
+    at = click(app(checkpoint=folder, text=TEXT, **{"tokens to write": "4"}), "write on")
+    assert wording.by_whole_passes(1) in captions(at)
+    click(at, wording.EARLIER)  # the last but one, then the one before the whole pass
+    click(at, wording.EARLIER)
+    click(at, "cut written")
+    assert len(ids_in_link(at)) == 1
+    assert wording.by_whole_passes(1) not in captions(at)
+
+
 def test_temperature_and_seed_decide_what_is_drawn(gpt2, expected):
     at = gpt2(**{"tokens to write": "5", "temperature": "2", "writing seed": "7"})
     assert ids_in_link(click(at, "write on")) == expected(5, temperature=2.0, seed=7)
