@@ -537,6 +537,13 @@ def not_there(names: str, n_heads: int) -> str:
     return f"{names} {verb} not in this checkpoint, so there is no attention to draw."
 
 
+def sinks(share: float) -> str:
+    return (
+        "In this model a sink of each head, which is no token, takes part of each query's attention: here "
+        f"{percent(share, 0)} on average. The arcs show the rest; scores and statistics are shares of that rest."
+    )
+
+
 def links_drawn(share: float, strongest: int | None) -> str:
     if strongest is None:
         return f"the top {percent(share, 0)} of each query's attention"

@@ -24,7 +24,8 @@ class Attention:
     query_tokens: list[str]
     key_tokens: list[str]
     weights: Float32[np.ndarray, "layer head query key"]
-    """The rows of a head sum to 1; NaN for heads that are not there."""
+    """The rows of a head sum to 1, in a model with attention sinks (GPT-OSS) to what its sink leaves: it is no key, and
+    takes the rest. NaN for heads that are not there."""
     second: int | None
     """Index of the first token of the second segment; None for one segment."""
 

@@ -62,6 +62,8 @@ def add_command(commands: Any) -> None:
 def maps(arguments: argparse.Namespace) -> None:
     """Export the attention maps of every text (layer x head x query x key, float16), with its tokens.
 
+    Rows sum to 1, in a model with attention sinks (GPT-OSS) to what its sinks leave: these are no keys.
+
     A safetensors file contains `attention`, `query ids` and `key ids`, and as metadata `query tokens`, `key tokens`,
     `segments` (JSON) and the provenance. An .npz file contains the provenance as `facts` and, for each text, prefixed
     with its index in the file, `00000 attention`, `00000 query tokens`, `00000 key tokens` and `00000 segments`.

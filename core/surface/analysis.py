@@ -186,7 +186,8 @@ RARE_CHANCE: Final = "surface rare chance"
 COLUMNS: Final = {
     "statistic": "name of the statistic. Shares of attention and confidence are between 0 and 1, entropy is in nats, "
     "distance in tokens. `offset share` is how often the most attended key is at that offset. `positional` and `rare` "
-    "are labels of heads",
+    "are labels of heads. In a model with attention sinks (GPT-OSS), which are no keys, each row is first divided by "
+    "what its sink leaves",
     "layer": "index of the layer, from 0",
     "head": "index of the head, from 0; empty for statistics of a whole layer (agreement, output agreement, uniform "
     "entropy)",

@@ -133,8 +133,8 @@ def pack_patterns(
     """Quantise every weight, or if there are too many, the largest of each cell and each query's strongest links.
 
     Args:
-        attention: of all heads; rows sum to 1, or to less where the keys are part of a text. Heads that were removed
-            from the checkpoint, NaN, have empty patterns.
+        attention: of all heads; rows sum to 1, or to less where the keys are part of a text or a sink takes a part.
+            Heads that were removed from the checkpoint, NaN, have empty patterns.
         is_part: whether the keys are part of a text.
         most_weights: maximum size of all patterns in bytes, as weights or as links.
     """

@@ -137,10 +137,10 @@ def _check(overview: Overview) -> None:
         )
     if not np.isfinite(attention).all() or attention.min() < 0:
         raise ValueError("Attention has negative or missing weights; give the weights after the softmax.")
-    furthest = np.abs(attention @ _lengths(tokens[1], block[1]).astype(np.float64) - 1).max()
+    furthest = (attention @ _lengths(tokens[1], block[1]).astype(np.float64) - 1).max()
     if furthest > ROW_SUM_SLACK:
         raise ValueError(
-            f"Mean weights times the blocks' lengths sum to 1 in each row; one is off by {furthest:.3g}. "
+            f"Mean weights times the blocks' lengths sum to at most 1 in each row; one is off by {furthest:.3g}. "
             "Give the mean weight of each cell, not its sum."
         )
 

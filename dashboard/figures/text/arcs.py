@@ -113,8 +113,8 @@ class AttentionMaps:
     keys: Side
     """The tokens attended to; the same object where these are the queries."""
     attention: Float[np.ndarray, "chosen query key"]
-    """Rows sum to 1, or to less where the keys are part of a text; those without a query or a head are 0. Of a
-    difference, between -1 and 1; rows sum to 0, unless the keys are part of a text."""
+    """Rows sum to 1, or to less where the keys are part of a text or a sink takes a part; those without a query or a
+    head are 0. Of a difference, between -1 and 1."""
     heads: Sequence[Head]
     """In the order of their colours."""
     causal: bool = False

@@ -44,6 +44,8 @@ from attention_sieve.dashboard.views.word_links.choice import take_token
 linked_arcs: Final = st.fragment(attention_arcs)
 """Arcs in a fragment: changing their settings reruns nothing else of the page."""
 LOOK: Final = "arcs look"
+LEAST_SHARE_OF_SINKS: Final = 0.02
+"""Smaller ones may be rounding: drawn attention is kept in half precision."""
 _PINNED: Final = "times that the page has pinned a token"
 
 
@@ -128,6 +130,8 @@ def where_heads_look(
         # Always one element above the arcs: they would lose pins and switches if their position changed.
         _title(last_heads, len(heads), engine.files.removed_of(screen.text_attention.text.kind))
         text_attention = _before_or_after(screen)
+        if (share := _share_of_sinks(text_attention, last_heads)) > LEAST_SHARE_OF_SINKS:
+            st.caption(wording.sinks(share))
         if text_attention.overview is not None:
             move_window(engine, screen.text, text_attention, text_attention.overview, last_heads)
     sieves = {} if take else sieves_on(choice, text_attention, screen.text)
@@ -215,6 +219,13 @@ def _ask(text_attention: TextAttention, side: str, token: int) -> None:
     """Ask about the word of a token. The answer is in a tab of the page, so the whole page reruns."""
     take_token(text_attention, side, token)
     st.rerun()
+
+
+def _share_of_sinks(text_attention: TextAttention, heads: Sequence[Head]) -> float:
+    """Mean share of each query's attention that goes to no key; 0 where only part of the text is at hand."""
+    rows = attention_of(text_attention.attention, heads).sum(axis=-1, dtype=np.float64)
+    is_whole = text_attention.overview is None and rows.any()
+    return 1 - float(rows[rows > 0].mean()) if is_whole else 0.0
 
 
 def _title(last_heads: list[Head], n_chosen: int, removed: Collection[Head]) -> None:

@@ -1,7 +1,7 @@
 """A decoder on the pages: its roles, the scale that does not follow the length, and texts that are made for it."""
 
 import pytest
-from reading import button, sent
+from reading import arcs, button, numbers, sent, told
 
 from attention_sieve.core.roles.roles import ROLES
 from attention_sieve.dashboard import controls, wording
@@ -71,3 +71,19 @@ def test_the_card_names_no_role_that_the_grid_of_a_decoder_does_not_have(app, de
     (said,) = [each.value for each in at.markdown if "In this text:" in each.value]
     assert "In this text: looks at the tokens after earlier copies of the same token." in said
     assert "neighbouring tokens" not in said
+
+
+def test_a_model_with_attention_sinks_is_drawn_with_what_they_leave_and_says_so(app, small):
+    at = app("inspect", checkpoint=str(small("gpt_oss", "CausalLM")), text="The dog saw the dog.", head="1-2")
+    assert not at.exception
+    n_tokens = len(arcs(at)["queries"]["tokens"])
+    roots = numbers(arcs(at)["attention"]).astype(float) / 255
+    left = (roots**2).reshape(n_tokens, n_tokens).sum(axis=1).mean()
+    assert left < 0.98
+    said = [wording.sinks(share) for share in (1 - left - 0.005, 1 - left, 1 - left + 0.005)]
+    assert any(each.value in said for each in at.caption)
+
+
+def test_a_model_without_them_says_nothing_of_them(app, decoder):
+    at = app("inspect", checkpoint=decoder, text="The dog saw the dog.", head="1-2")
+    assert "a sink of each head" not in told(at)
