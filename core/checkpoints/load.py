@@ -155,6 +155,7 @@ def checkpoint_of(
     stated = stated_length(files.name, tokenizer)
     keep_names_as_text(tokenizer)
     n_embeddings = check_vocabulary(files.name, full_model, tokenizer)
+    _compute_in_float64(full_model)
     model = _without_head(full_model)
     n_ids, is_double = min(tokenizer.vocab_size, n_embeddings), len(files.kinds) > 1
     layers_by_kind = self_check(model, files.name, n_ids, is_double, torch.device(device))
@@ -257,6 +258,12 @@ def _load_model(files: CheckpointFiles, config: Any, dtype: torch.dtype) -> PreT
     model.config.use_cache = False
     # XLNet's parameters are float32 whatever number format is requested.
     return model if model.dtype == dtype else model.to(dtype)
+
+
+def _compute_in_float64(model: PreTrainedModel) -> None:
+    """Let a float64 model compute its experts one by one, since PyTorch has no grouped product in this format."""
+    if model.dtype == torch.float64 and model._can_set_experts_implementation():
+        model.set_experts_implementation("eager")
 
 
 def _check_kind(files: CheckpointFiles, config: Any) -> None:

@@ -35,6 +35,8 @@ OUTPUTS: Final = ("out_lin", "out_proj", "o_proj", "o", "c_proj", "output.dense"
 SIZES: Final = ("head_dim", "attention_head_size", "key_value_proj_dim")
 CROSS: Final = ("encoder_attn", "EncDecAttention")
 POSITION_BIAS: Final = "relative_attention_bias"
+SINKS: Final = "sinks"
+"""A number for each head, the logit of its attention sink (GPT-OSS)."""
 
 
 class _Conv1DOfNothing(Conv1D):
@@ -174,7 +176,7 @@ def _inputs(module: nn.Module) -> tuple[Any, ...]:
 
 
 def _attention_module(path: str, by_path: dict[str, nn.Module], inputs: tuple[Any, ...]) -> AttentionModule | None:
-    """None for a module with weights by head other than the four projections."""
+    """None for a module with weights by head other than the four projections, and sinks."""
     module = by_path[path]
     size = next((getattr(module, name) for name in SIZES if hasattr(module, name)), None)
     parent = path.rpartition(".")[0]
@@ -183,7 +185,9 @@ def _attention_module(path: str, by_path: dict[str, nn.Module], inputs: tuple[An
     projection_ids = {
         id(weights) for projection in (*inputs, output) if projection for weights in projection.parameters()
     }
-    other_weights = [weights for name, weights in module.named_parameters() if POSITION_BIAS not in name]
+    other_weights = [
+        weights for name, weights in module.named_parameters() if POSITION_BIAS not in name and name != SINKS
+    ]
     if (
         size is None
         or output is None
@@ -218,6 +222,8 @@ def _slice(attention: AttentionModule, kept: Sequence[int]) -> None:
         if hasattr(module, "num_key_value_groups"):
             module.num_key_value_groups = len(kept) // len(kv_heads) if kv_heads else 1
     _keep_columns(attention.output, kept, size)
+    if hasattr(module, SINKS):
+        setattr(module, SINKS, _kept(getattr(module, SINKS), kept, 1, dim=0))
     if isinstance(getattr(module, "num_heads", None), int):
         module.num_heads = len(kept)
 

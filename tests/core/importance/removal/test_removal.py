@@ -21,7 +21,7 @@ from attention_sieve.core.importance.removal.remove import remove
 from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.texts.text import Text
 
-FAMILIES = ("bert", "distilbert", "t5", "bart", "gpt2", "llama")
+FAMILIES = ("bert", "distilbert", "t5", "bart", "gpt2", "llama", "gpt_oss")
 EMPTY_LAYER = ((0, 1), (1, 0), (1, 1), (1, 2), (1, 3))
 """One head of layer 0, and all heads of layer 1."""
 TEXTS = (Text(("The two dogs ran.", "A black cat sat.")), Text(("She eats red apples.", "Who sat on the mat?")))
