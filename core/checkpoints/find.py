@@ -190,7 +190,8 @@ def described(
             _first_number(config, "decoder_attention_heads", "num_heads") if has_decoder else None,
         ),
         without_attention=_without_attention(config),
-        is_decoder=any(str(name).endswith(DECODERS) for name in architectures),
+        is_decoder=config.get("attn_type") != "bi"  # XLNet, whose tokens see later ones
+        and any(str(name).endswith(DECODERS) for name in architectures),
         head=next((head for end, head in OUTPUT_HEADS.items() if str(architectures[0]).endswith(end)), None),
         quantised=str(config.get(WEIGHTS) or "")[:20],
         n_shared=_n_shared(config, n_heads) if kinds == ONE_STACK else 1,

@@ -164,6 +164,8 @@ def checkpoint_of(
         for kind, layers in layers_by_kind.items()
     }
     head, padding_id = _head(full_model.config, type(full_model).__name__)[1], tokenizer.pad_token_id
+    if head == "next token" and not (is_double or attentions["self"].causal):
+        head = None  # tokens see the one that they would predict, as in XLNet
     accepted = inspect.signature(model.forward).parameters
     return Checkpoint(
         files=files,
