@@ -22,8 +22,12 @@ NO_FINGERPRINT: Final = "none: a model in memory"
 IMPLEMENTATION: Final = "_attn_implementation_internal"
 """Where a configuration of transformers keeps its attention implementation. The public name beside it also changes the
 configurations within; each is put back on its own."""
-KEPT: Final = (IMPLEMENTATION, "use_cache")
+EXPERTS: Final = "_experts_implementation_internal"
+"""The same of how experts are computed."""
+KEPT: Final = (IMPLEMENTATION, EXPERTS, "use_cache")
 """What is changed in configurations for the length of a pass."""
+PLAIN: Final = (bool, int, float, str, type(None))
+"""Types of the settings that modules keep as attributes, such as whether they are in training mode."""
 
 
 @contextmanager
@@ -111,7 +115,15 @@ def _check(model: Any, tokenizer: Any, name: str) -> None:
 @contextmanager
 def _left_as_it_was(model: PreTrainedModel) -> Iterator[None]:
     """Put back what passes change in a model, and the states of random numbers, whatever ends the block."""
-    training = [(module, module.training) for module in model.modules()]
+    # BigBird changes from sparse attention to full at its first short text, and keeps to that: attributes and modules.
+    modules = [
+        (
+            module,
+            {name: value for name, value in vars(module).items() if isinstance(value, PLAIN)},
+            [(part, part.copy()) for part in (module._modules, module._buffers)],
+        )
+        for module in model.modules()
+    ]
     configs = {id(config): config for module in model.modules() for config in _configs(getattr(module, "config", None))}
     kept = [
         (config, name, config.__dict__[name]) for config in configs.values() for name in KEPT if name in vars(config)
@@ -124,8 +136,11 @@ def _left_as_it_was(model: PreTrainedModel) -> Iterator[None]:
         try:
             yield
         finally:
-            for module, was_training in training:
-                module.training = was_training
+            for module, attributes, parts in modules:
+                vars(module).update(attributes)
+                for part, before in parts:
+                    part.clear()
+                    part.update(before)
             for config, name, value in kept:
                 config.__dict__[name] = value
             random.setstate(states)

@@ -407,6 +407,9 @@ def _max_tokens(model: PreTrainedModel, stated: int | None) -> int:
             tables.append(module.num_embeddings - start)
     configured = getattr(model.config, "max_position_embeddings", None)
     limits += tables or ([] if configured is None else [configured])
+    # Longer texts BigBird reads with sparse attention, in which nothing can be observed.
+    if getattr(model.config, "attention_type", "") == "block_sparse":
+        limits.append((5 + 2 * model.config.num_random_blocks) * model.config.block_size)
     # XLNet names -1 where it has no limit.
     return int(min((limit for limit in limits if limit > 0), default=NO_LIMIT))
 

@@ -109,6 +109,28 @@ def test_everything_is_afterwards_as_it_was(family, implementation):
         assert all(weights.grad is not None for weights in model.parameters()), "it can still be trained"
 
 
+def test_sparse_attention_stays_sparse():
+    """BigBird changes its modules at the first text that is short."""
+    tokenizer = TOKENIZERS["bert"]()
+    sizes = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    sparse = {"attention_type": "block_sparse", "block_size": 4, "num_random_blocks": 1}
+    torch.manual_seed(4)
+    model = transformers.BigBirdModel(
+        transformers.BigBirdConfig(vocab_size=len(tokenizer), max_position_embeddings=64, **sizes, **sparse)
+    ).eval()
+    long = torch.randint(5, len(tokenizer), (1, 40), generator=torch.Generator().manual_seed(0))
+    before, modules = state_of(model), dict(model.named_modules())
+    with torch.no_grad():
+        output = model(long)[0]
+    with observed_in_place(model, tokenizer) as checkpoint:
+        find(ROLE_ANALYSIS, checkpoint, TEXTS)
+        assert model.attention_type == "original_full"
+    assert state_of(model) == before
+    assert dict(model.named_modules()) == modules
+    with torch.no_grad():
+        torch.testing.assert_close(model(long)[0], output)
+
+
 @pytest.mark.parametrize("interruption", [KeyboardInterrupt, AnalysisError, RuntimeError])
 def test_everything_is_as_it_was_after_an_interruption_in_the_middle_of_a_pass(interruption):
     model, tokenizer = made("bert")

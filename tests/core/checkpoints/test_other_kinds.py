@@ -5,8 +5,11 @@ import torch
 import transformers
 from small_checkpoints import TOKENIZERS
 
+from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
-from attention_sieve.core.errors import CheckpointError
+from attention_sieve.core.errors import AnalysisError, CheckpointError
+from attention_sieve.core.generation.writer import prompt_ids
+from attention_sieve.core.texts.text import Text
 
 TOKENIZER = TOKENIZERS["llama"]()
 TEXT_SIZES = {
@@ -50,6 +53,10 @@ REFUSED = {
         "names 2 heads of keys and values and 4 of queries, and the latent attention of DeepseekV2ForCausalLM has as "
         r"many of each\. Correct num_key_value_heads in config\.json",
     ),
+    "DiffLlamaForCausalLM": (
+        lambda: transformers.DiffLlamaConfig(**TEXT_SIZES),
+        r"\(DiffLlamaModel\) computes attention 4 times in 2 layers, and can be observed where each layer does so once",
+    ),
 }
 
 
@@ -71,3 +78,26 @@ def test_a_latent_attention_with_as_many_keys_as_queries_is_read(tmp_path):
     config = transformers.DeepseekV2Config(**DEEPSEEK | {"num_key_value_heads": 4})
     checkpoint = load_checkpoint(saved("DeepseekV2ForCausalLM", config, tmp_path), device="cpu")
     assert (checkpoint.attentions["self"].n_layers, checkpoint.attentions["self"].n_heads) == (2, 4)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "made"),
+    [
+        ("XLNetLMHeadModel", lambda: transformers.XLNetConfig(vocab_size=300, d_model=24, n_layer=1, n_head=2)),
+        ("BertLMHeadModel", lambda: transformers.BertConfig(**TEXT_SIZES)),
+    ],
+)
+def test_a_model_whose_tokens_see_later_ones_predicts_no_next_token(architecture, made, tmp_path):
+    files = saved(architecture, made(), tmp_path)
+    checkpoint = load_checkpoint(files, device="cpu")
+    assert not checkpoint.attentions["self"].causal
+    assert checkpoint.head is None
+    assert not (files.is_decoder and architecture == "XLNetLMHeadModel"), "its configuration says so"
+    with pytest.raises(AnalysisError, match="cannot write a text on, since it has no head that predicts the next"):
+        prompt_ids(checkpoint, Text(("the cat",)), PassSettings())
+
+
+def test_a_model_with_sparse_attention_reads_texts_that_it_attends_to_fully(tmp_path):
+    sizes = TEXT_SIZES | {"attention_type": "block_sparse", "block_size": 4, "num_random_blocks": 1}
+    checkpoint = load_checkpoint(saved("BigBirdModel", transformers.BigBirdConfig(**sizes), tmp_path), device="cpu")
+    assert checkpoint.max_tokens == (5 + 2) * 4
