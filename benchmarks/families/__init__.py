@@ -1,0 +1,1 @@
+"""How the program reads each family of models that transformers has."""
