@@ -77,10 +77,10 @@ def test_heads_that_are_off_stay_off_while_the_text_is_written(decoder):
 
 def test_a_text_that_outgrows_the_length_of_training_is_passed_whole_where_the_angles_of_all_its_tokens_change(decoder):
     n_prompt = len(prompt_ids(decoder("phi3"), PROMPT, PassSettings()))
-    angles = {"rope_type": "longrope", "short_factor": [1.0, 1.0], "long_factor": [1.0, 4.0]}
+    angles = {"rope_type": "longrope", "rope_theta": 100.0, "short_factor": [1.0, 1.0], "long_factor": [1.0, 4.0]}
     trained = n_prompt + 4
-    rope = {"rope_theta": 100.0, "original_max_position_embeddings": trained} | angles
-    checkpoint = decoder("phi3", rope_parameters=rope, sliding_window=None, head_dim=4)
+    lengths = {"original_max_position_embeddings": trained, "sliding_window": None}
+    checkpoint = decoder("phi3", rope_parameters=angles, head_dim=4, **lengths)
     writer = Writer(PROMPT, PassSettings(), WritingSettings(N_WRITTEN))
     tokens = writer.write(checkpoint, seconds=100.0)
     assert writer.whole == [trained + 1]

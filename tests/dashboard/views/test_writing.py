@@ -83,8 +83,8 @@ def test_it_says_which_tokens_took_a_pass_over_the_whole_text(app, small):
     n_prompt = len(
         prompt_ids(load_checkpoint(find_checkpoint(small("phi3", "CausalLM"))), Text((TEXT,)), PassSettings())
     )
-    rope = angles | {"original_max_position_embeddings": n_prompt + 1}
-    folder = small("phi3", "CausalLM", eos_token_id=None, sliding_window=None, head_dim=4, rope_parameters=rope)
+    lengths = {"original_max_position_embeddings": n_prompt + 1, "sliding_window": None}
+    folder = small("phi3", "CausalLM", eos_token_id=None, head_dim=4, rope_parameters=angles, **lengths)
     at = click(app(checkpoint=folder, text=TEXT, **{"tokens to write": "4"}), "write on")
     assert wording.by_whole_passes(1) in captions(at)
     click(at, wording.EARLIER)  # the last but one, then the one before the whole pass
