@@ -9,8 +9,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
-from transformers import PreTrainedModel
+from torch import Tensor, nn
 
 from attention_sieve.core.attention.observed import observe
 from attention_sieve.core.attention.observers import Pass
@@ -94,6 +93,6 @@ def passed(
     return output.logits[0, -1].clone(), None if values is None else Kept(values, _frequencies(model))
 
 
-def _frequencies(model: PreTrainedModel) -> dict[str, Tensor]:
+def _frequencies(model: nn.Module) -> dict[str, Tensor]:
     """Copies, as some models compute them again in the same memory."""
     return {name: values.clone() for name, values in model.named_buffers() if name.endswith("inv_freq")}
