@@ -26,13 +26,12 @@ from attention_sieve.core.checkpoints.checkpoint import (
     read_removed,
 )
 from attention_sieve.core.checkpoints.checks.files import (
+from attention_sieve.core.checkpoints.checks.adapters import checked_adapter, n_classes
     ADAPTER_CONFIG,
     CHECKPOINT_FILES,
     WEIGHT_FILES,
     WHOLE_FILES,
-    checked_adapter,
     checked_config,
-    n_classes,
     saved_format,
 )
 from attention_sieve.core.checkpoints.folders import checkpoints_folder, holds_checkpoint, made_checkpoints
@@ -70,13 +69,20 @@ def find_checkpoint(name: str) -> CheckpointFiles:
     Raises: CheckpointError.
     """
     name = name.strip()
-    folder, revision = local_folder(name), ""
-    if folder is None:
-        folder, revision = fetch(name)
+    folder, revision = _folder_and_revision(name)
     if _is_adapter(folder, is_of_hub=bool(revision)):
         return _adapted(name, folder, revision)
     config = checked_config(name, folder)
-    states = file_states(name, folder, WHOLE_FILES if revision else CHECKPOINT_FILES)
+    return _whole(name, folder, revision)
+
+
+def _folder_and_revision(name: str) -> tuple[Path, str]:
+    folder = local_folder(name)
+    return fetch(name) if folder is None else (folder, "")
+
+
+def _whole(name: str, folder: Path, revision: str) -> CheckpointFiles:
+    states = file_states(name, folder, _patterns(is_whole_of_hub=bool(revision)))
     files = described(
         config, name=name, folder=folder, revision=revision, fingerprint=fingerprint(states), states=states
     )
@@ -86,6 +92,11 @@ def find_checkpoint(name: str) -> CheckpointFiles:
 
 
 @lru_cache(maxsize=64)
+def _patterns(*, is_whole_of_hub: bool) -> tuple[str, ...]:
+    """Names of the files that are read: not those of an adapter that the hub has beside a whole model."""
+    return WHOLE_FILES if is_whole_of_hub else CHECKPOINT_FILES
+
+
 def _saved_in(folder: Path, _fingerprint: str) -> str:
     """Kept, since pages find their checkpoint on every click."""
     return saved_format(folder)
@@ -101,15 +112,17 @@ def _adapted(name: str, folder: Path, revision: str) -> CheckpointFiles:
     kind, named = checked_adapter(name, folder)
     base_name = base_of(folder, named)
     try:
-        base = find_checkpoint(base_name)
+        base_folder, base_revision = _folder_and_revision(base_name)
+        is_adapter = _is_adapter(base_folder, is_of_hub=bool(base_revision))
+        base = None if is_adapter else _whole(base_name, base_folder, base_revision)
     except CheckpointError as error:
         raise CheckpointError(
             f"The base of {name} cannot be used: {error} Put the folder of {quoted(named)} beside the adapter's, or "
             f"correct base_model_name_or_path in its {ADAPTER_CONFIG}."
         ) from None
-    if base.base is not None:
+    if base is None:
         raise CheckpointError(
-            f"The base of {name}, {base.name}, is an adapter itself. Merge it into its own base with peft, and name "
+            f"The base of {name}, {base_name}, is an adapter itself. Merge it into its own base with peft, and name "
             "the folder of the whole checkpoint."
         )
     states = file_states(name, folder, CHECKPOINT_FILES)
@@ -134,12 +147,13 @@ def base_of(folder: Path, named: str) -> str:
 
     Returns: that name if there is such a folder; or else the folder beside the adapter's, or the checkpoint that comes
         with this program or was made with it, that has the last part of this name; or else the name, as an id of the
-        hub.
+        hub. An adapter whose folder is named as its base is not its own base.
     """
     last = re.split(r"[\\/]", named.rstrip("\\/"))[-1]
     if NETWORK_SHARE.match(named) or holds_checkpoint(Path(os.path.expanduser(named))):
         return named
-    if last not in ("", ".", "..") and holds_checkpoint(beside := folder.parent / last):
+    beside = folder.parent / last
+    if last not in ("", ".", "..") and beside != folder and holds_checkpoint(beside):
         return str(beside)
     if last == BUNDLED_MODEL:
         return BUNDLED
@@ -312,7 +326,8 @@ def unchanged(files: CheckpointFiles) -> Iterator[None]:
     Raises: CheckpointError.
     """
     base = nullcontext() if files.base is None else unchanged(files.base)
-    with base, held_still(files.name, files.folder, CHECKPOINT_FILES, files.states):
+    is_whole_of_hub = bool(files.revision) and files.base is None
+    with base, held_still(files.name, files.folder, _patterns(is_whole_of_hub=is_whole_of_hub), files.states):
         yield
 
 

@@ -21,6 +21,7 @@ from transformers import (
 )
 from transformers.utils import logging as transformers_logging
 
+from attention_sieve.core.checkpoints.adapters import NONE_BESIDE, merge_adapter, sharing_weights
 from attention_sieve.core.checkpoints.checkpoint import (
     DTYPES,
     OUTPUT_HEADS,
@@ -29,8 +30,8 @@ from attention_sieve.core.checkpoints.checkpoint import (
     CheckpointFiles,
     OutputHead,
 )
+from attention_sieve.core.checkpoints.checks.adapters import adapter_weights, n_classes
 from attention_sieve.core.checkpoints.checks.bounds import check_size, check_tokenizer_files
-from attention_sieve.core.checkpoints.checks.files import adapter_weights, n_classes
 from attention_sieve.core.checkpoints.checks.loaded import (
     check_layers,
     check_vocabulary,
@@ -42,7 +43,7 @@ from attention_sieve.core.checkpoints.checks.loaded import (
     stated_length,
 )
 from attention_sieve.core.checkpoints.gguf import MISMATCH
-from attention_sieve.core.checkpoints.weights import class_without_heads, merge_adapter, remove_heads, sharing_weights
+from attention_sieve.core.checkpoints.weights import class_without_heads, remove_heads
 from attention_sieve.core.errors import CheckpointError, first_line, panics_caught
 
 SHARE_OF_GPU: Final = 0.8
@@ -326,6 +327,7 @@ def _from_files(files: CheckpointFiles, config: Any, auto_class: Any, **options:
                 trust_remote_code=False,
                 local_files_only=True,
                 output_loading_info=True,
+                adapter_kwargs=NONE_BESIDE,
                 **options,
             )
     except Exception as error:  # what a broken file makes the library raise is open-ended

@@ -22,12 +22,13 @@ from transformers import (
     set_seed,
 )
 
+from attention_sieve.core.checkpoints.adapters import NONE_BESIDE, merge_adapter
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
 from attention_sieve.core.checkpoints.checks.loaded import own_memory
 from attention_sieve.core.checkpoints.find import choose_device, load_checkpoint, unchanged
 from attention_sieve.core.checkpoints.load import ONE_AT_A_TIME
 from attention_sieve.core.checkpoints.saved_runs import Progress, Validation, ValidationResult, saved_checkpoints
-from attention_sieve.core.checkpoints.weights import class_without_heads, merge_adapter
+from attention_sieve.core.checkpoints.weights import class_without_heads
 from attention_sieve.core.errors import AnalysisError, CheckpointError, is_out_of_memory
 from attention_sieve.core.finetuning.data import TrainingData, held_out_texts
 from attention_sieve.core.finetuning.journal import Journal, WrongText, record_result
@@ -246,6 +247,7 @@ def _load_model(files: CheckpointFiles, data: TrainingData, saved: str | None) -
             trust_remote_code=False,
             local_files_only=True,
             output_loading_info=True,
+            adapter_kwargs=NONE_BESIDE,
         )
         if saved is None and files.base is not None:
             merge_adapter(files.name, files.folder, model)

@@ -1,15 +1,28 @@
 """Adapters of PEFT: a folder of one is a checkpoint, which computes what PEFT itself computes."""
 
 import shutil
+import time
 
 import pytest
 import torch
-from peft import IA3Config, LoraConfig, PromptTuningConfig
+from peft import (
+    AdaLoraConfig,
+    DeloraConfig,
+    HiraConfig,
+    HRAConfig,
+    IA3Config,
+    LNTuningConfig,
+    LoHaConfig,
+    LoKrConfig,
+    LoraConfig,
+    PeftType,
+)
 from safetensors.torch import load_file, save_file
 from small_adapters import LORA, output_of, save_adapter
 from small_checkpoints import edit_json, save
 from transformers import AutoModel, AutoModelForCausalLM, AutoModelForSequenceClassification, BertForMaskedLM
 
+from attention_sieve.core.checkpoints.checks.adapters import KINDS
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.errors import CheckpointError
 from attention_sieve.core.importance.removal.remove import remove
@@ -21,6 +34,22 @@ SPECIAL_KINDS = {
     "dora": LoraConfig(**LORA, use_dora=True),
     "ia3": IA3Config(target_modules=["key", "dense"], feedforward_modules=["dense"]),
     "rank-stabilised": LoraConfig(**LORA, use_rslora=True, bias="all"),
+    "adalora": AdaLoraConfig(init_r=2, target_r=1, tinit=1, tfinal=1, total_step=9, target_modules=["query"]),
+    "loha": LoHaConfig(r=2, target_modules=["query"]),
+    "lokr": LoKrConfig(r=2, target_modules=["query"]),
+    "delora": DeloraConfig(r=2, target_modules=["query"]),
+    "hira": HiraConfig(r=2, target_modules=["query"]),
+    "hra": HRAConfig(r=2, target_modules=["query"]),
+    "ln_tuning": LNTuningConfig(target_modules=["LayerNorm"]),
+    "tokens": LoraConfig(**LORA, trainable_token_indices={"word_embeddings": [3, 9]}),
+    "names that are expressions": LoraConfig(
+        r=2,
+        target_modules=r"encoder\.layer\.\d{1,2}\.attention\.self\.(query|value)",
+        exclude_modules=r".*\.0\..*value",
+        rank_pattern={r"layer\.1\..*": 3, "query": 1},
+        alpha_pattern={"query": 5},
+    ),
+    "some layers": LoraConfig(**LORA, layers_to_transform=[1], layers_pattern="layer", modules_to_save=["LayerNorm"]),
 }
 
 
@@ -130,6 +159,9 @@ def test_what_cannot_be_loaded_says_why_and_what_to_do(base, lora):
     refused(copied(folder, base_model_name_or_path="/home/them/gone"), r"There is no folder /home/them/gone.*beside")
     refused(copied(folder, base_model_name_or_path=None), "does not name its base")
     refused(copied(folder, base_model_name_or_path="lora"), "is an adapter itself")
+    of_itself = copied(folder)
+    edit_json(of_itself / CONFIG, base_model_name_or_path=str(of_itself))
+    refused(of_itself, "is an adapter itself")
     save("bert", base.parent / "wider", hidden_size=24)
     refused(copied(folder, base_model_name_or_path="wider"), "does not fit its base, a BertModel .*other shapes")
     save("gpt2", base.parent / "gpt2-small")
@@ -141,10 +173,6 @@ def test_what_cannot_be_loaded_says_why_and_what_to_do(base, lora):
     half = copied(folder)
     save_file(dict(list(weights.items())[1:]), half / WEIGHTS)
     refused(half, "does not fit its base.* is missing")
-    prompts = base.parent / "prompts"
-    config = PromptTuningConfig(num_virtual_tokens=3, task_type="FEATURE_EXTRACTION")
-    save_adapter(AutoModel.from_pretrained(base), config, prompts, "bert-small")
-    refused(prompts, "of the kind PROMPT_TUNING, which adds tokens of its own")
     pickled = copied(folder)
     (pickled / WEIGHTS).rename(pickled / "adapter_model.bin")
     refused(pickled, r"could run code when loaded \(adapter_model.bin\). Save it as safetensors")
@@ -165,3 +193,75 @@ def test_heads_are_removed_from_the_merged_weights(lora, tmp_path):
     assert torch.equal(
         kept["encoder.layer.1.attention.self.value.weight"], merged["encoder.layer.1.attention.self.value.weight"]
     )
+
+
+@pytest.mark.parametrize("kind", sorted(set(PeftType) - set(KINDS)))
+def test_kinds_that_are_more_than_changes_of_weights_are_refused_before_their_settings_are_followed(lora, kind):
+    names = {"shadow_model": "evil/model", "adapters": {"a": "evil/lora"}, "tokenizer_name_or_path": "evil/tokenizer"}
+    with pytest.raises(CheckpointError, match=f"is an adapter of the kind '{kind.value}', and those are read that"):
+        find_checkpoint(str(copied(lora[0], peft_type=kind.value, **names)))
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        *(({"peft_type": kind}, "adapter of the kind .*, and those are read") for kind in (None, 7, ["LORA"], {})),
+        ({"megatron_config": {"a": 1}}, "sets 'megatron_config', which is not read"),
+        ({"arrow_config": {"task_adapter_names": ["evil/lora"]}}, "sets 'arrow_config', which is not read"),
+        ({"layer_replication": [[0, 2]] * 9}, "sets 'layer_replication', which is not read"),
+        ({"of a later version": "evil/model"}, "sets 'of a later version', which is not read"),
+        ({"init_lora_weights": "pissa_niter_999999999"}, "init_lora_weights = 'pissa_niter_999999999', which changed"),
+        ({"init_lora_weights": ["corda"]}, "which changed the weights of the base"),
+        ({"modules_to_save": ["(a|a)*b"]}, r"modules_to_save holds '\(a\|a\)\*b', which is no name"),
+        ({"modules_to_save": 7}, "modules_to_save is 7. Write a list of names"),
+        ({"layers_pattern": "(a|a)*b"}, "layers_pattern holds .*, which is no name"),
+    ],
+)
+def test_settings_that_are_not_known_to_be_harmless_are_refused_when_the_adapter_is_found(lora, changed, said):
+    with pytest.raises(CheckpointError, match=said):
+        find_checkpoint(str(copied(lora[0], **changed)))
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"target_modules": "(?:.|..)+(?<=x)"}, "takes more than 2 seconds to match"),
+        ({"exclude_modules": "(?:.|..)+(?<=x)"}, "takes more than 2 seconds to match"),
+        ({"rank_pattern": {"(?:.|..)+(?<=x)": 3}}, "takes more than 2 seconds to match"),
+        ({"target_modules": "(?:a{3}){9999999}"}, "has 29,999,997 repeats|29,999,997 repeats, and at most"),
+        ({"target_modules": "|".join(map(str, range(3_000)))}, "13,889 characters and 1 repeats, and at most 5,000"),
+        ({"target_modules": "(?R)*"}, r"cannot be read \(unknown extension"),
+        ({"target_modules": "*"}, "cannot be read .nothing to repeat"),
+        ({"target_modules": ["query"] * 1_000}, "target_modules has 1,000 entries, and its base has 4. modules"),
+        ({"rank_pattern": {str(number): 1 for number in range(999)}}, "rank_pattern has 999 entries"),
+    ],
+)
+def test_expressions_that_take_long_are_refused_within_their_time(lora, changed, said):
+    began = time.process_time()
+    refused(copied(lora[0], **changed), said)
+    assert time.process_time() - began < 8
+
+
+def test_an_adapter_beside_a_whole_model_of_the_hub_is_left_alone(lora, base, tmp_path, monkeypatch):
+    """transformers would follow it, and what it names."""
+    cached = tmp_path / "hub" / "models--organisation--both"
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    both = shutil.copytree(base, cached / "snapshots" / commit)
+    for name in (CONFIG, WEIGHTS):
+        shutil.copyfile(lora[0] / name, both / name)
+    (cached / "refs").mkdir()
+    (cached / "refs" / "main").write_text(commit)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr("huggingface_hub._snapshot_download.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    files = find_checkpoint("organisation/both")
+    assert files.fingerprint == find_checkpoint(str(base)).fingerprint
+    whole, plain = (load_checkpoint(each, device="cpu").model for each in (files, find_checkpoint(str(base))))
+    assert torch.equal(output_of(whole), output_of(plain))
+    assert [name for name, _ in whole.named_modules()] == [name for name, _ in plain.named_modules()]
+
+
+def test_an_adapter_in_a_folder_of_its_bases_name_finds_the_base_elsewhere(lora, tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path))
+    copy = shutil.copytree(lora[0], tmp_path / "all-MiniLM-L6-v2")
+    edit_json(copy / CONFIG, base_model_name_or_path="sentence-transformers/all-MiniLM-L6-v2")
+    assert find_checkpoint(str(copy)).base.name == "bundled"
