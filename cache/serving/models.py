@@ -209,9 +209,10 @@ def _expected_bytes(engine: Engine) -> int:
     """Memory of a checkpoint's weights in the engine's number format, whatever the format of its files."""
     try:
         return n_saved(engine.files.whole.folder) * BYTES_OF_WEIGHT.get(engine.dtype, 4)
-    except SafetensorError:
+    except (SafetensorError, OSError):
         # Loading reports what is wrong with such a file.
-        return sum(path.stat().st_size for path in engine.files.whole.folder.glob(WEIGHT_FILES))
+        paths = engine.files.whole.folder.glob(WEIGHT_FILES)
+        return sum(path.stat().st_size for path in paths if path.is_file())
 
 
 def check_by_trial(files: CheckpointFiles) -> None:

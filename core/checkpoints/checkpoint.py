@@ -161,6 +161,18 @@ def file_sha256(path: Path) -> str:
     return _sha256_of(path, _mark(path))
 
 
+def unreadable(name: str, file: str, error: OSError) -> CheckpointError:
+    """The error for a file, or the folder itself, that the system does not let this program read."""
+    what = f"{file} of {name}" if file else name
+    if isinstance(error, PermissionError):
+        return CheckpointError(
+            f"You have no permission to read {what}. Ask its owner for it, or copy the checkpoint to where you have it."
+        )
+    return CheckpointError(
+        f"{what} cannot be read ({error.strerror or error}). Check the file and where a link to it leads."
+    )
+
+
 @contextmanager
 def held_still(name: str, folder: Path, patterns: Sequence[str], recorded: Sequence[FileState]) -> Iterator[None]:
     """Raise if a file has changed since its state was recorded, or is written to while the block runs.
@@ -196,11 +208,10 @@ def _state(name: str, path: Path) -> FileState:
     try:
         if not S_ISREG(path.stat().st_mode):
             raise CheckpointError(f"{path.name} of {name} is not a regular file. Replace it by the file itself.")
+        path.open("rb").close()  # the digest may be known from when it could be read
         return FileState(path.name, file_sha256(path), _mark(path))
     except OSError as error:
-        raise CheckpointError(
-            f"{path.name} of {name} cannot be read ({error.strerror}). Check the file and where a link to it leads."
-        ) from None
+        raise unreadable(name, path.name, error) from None
 
 
 def _mark(path: Path) -> tuple[int, ...]:

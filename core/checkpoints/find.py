@@ -24,9 +24,10 @@ from attention_sieve.core.checkpoints.checkpoint import (
     fingerprint,
     held_still,
     read_removed,
+    unreadable,
 )
-from attention_sieve.core.checkpoints.checks.files import (
 from attention_sieve.core.checkpoints.checks.adapters import checked_adapter, n_classes
+from attention_sieve.core.checkpoints.checks.files import (
     ADAPTER_CONFIG,
     CHECKPOINT_FILES,
     WEIGHT_FILES,
@@ -72,7 +73,6 @@ def find_checkpoint(name: str) -> CheckpointFiles:
     folder, revision = _folder_and_revision(name)
     if _is_adapter(folder, is_of_hub=bool(revision)):
         return _adapted(name, folder, revision)
-    config = checked_config(name, folder)
     return _whole(name, folder, revision)
 
 
@@ -82,6 +82,7 @@ def _folder_and_revision(name: str) -> tuple[Path, str]:
 
 
 def _whole(name: str, folder: Path, revision: str) -> CheckpointFiles:
+    config = checked_config(name, folder)
     states = file_states(name, folder, _patterns(is_whole_of_hub=bool(revision)))
     files = described(
         config, name=name, folder=folder, revision=revision, fingerprint=fingerprint(states), states=states
@@ -91,12 +92,12 @@ def _whole(name: str, folder: Path, revision: str) -> CheckpointFiles:
     return replace(files, removed=read_removed(name, folder, sizes))
 
 
-@lru_cache(maxsize=64)
 def _patterns(*, is_whole_of_hub: bool) -> tuple[str, ...]:
     """Names of the files that are read: not those of an adapter that the hub has beside a whole model."""
     return WHOLE_FILES if is_whole_of_hub else CHECKPOINT_FILES
 
 
+@lru_cache(maxsize=64)
 def _saved_in(folder: Path, _fingerprint: str) -> str:
     """Kept, since pages find their checkpoint on every click."""
     return saved_format(folder)
@@ -278,6 +279,8 @@ def local_folder(name: str) -> Path | None:
         return bundled_folder()
     # os.path answers False where Path raises: no such user, too long a name.
     folder = Path(os.path.expanduser(name))
+    if _looks_like_path(name) or os.path.isdir(folder):
+        _check_may_be_read(name, folder)
     if name.endswith(GGUF) and (_looks_like_path(name) or os.path.isfile(folder)):
         return folder_of_gguf(folder)
     if os.path.isdir(folder) and (holds_checkpoint(folder) or _looks_like_path(name)):
@@ -291,6 +294,18 @@ def local_folder(name: str) -> Path | None:
         return made_here.resolve()
     check_is_saved(name)
     return None
+
+
+def _check_may_be_read(name: str, folder: Path) -> None:
+    """Raise if this program may not look into a folder, or reach it; whether there is one is not checked."""
+    try:
+        if os.path.isdir(folder):
+            os.scandir(folder).close()
+        os.stat(folder / "config.json")
+    except PermissionError as error:
+        raise unreadable(shortened(name), "", error) from None
+    except (OSError, ValueError):
+        return
 
 
 def _looks_like_path(name: str) -> bool:

@@ -9,6 +9,7 @@ import psutil
 import torch
 from safetensors import SafetensorError
 
+from attention_sieve.core.checkpoints.checkpoint import unreadable
 from attention_sieve.core.checkpoints.checks.files import TOKENIZER_FILES, n_saved
 from attention_sieve.core.errors import CheckpointError, first_line
 from attention_sieve.core.json_values import parse_json
@@ -29,12 +30,15 @@ def check_size(name: str, folder: Path, auto_class: Any, config: Any, dtype: tor
     """
     try:
         n_in_files = n_saved(folder)
-        with torch.device("meta"):
-            model = auto_class.from_config(config, trust_remote_code=False)
+    except OSError as error:
+        raise unreadable(name, Path(error.filename or "a file").name, error) from None
     except SafetensorError as error:
         raise CheckpointError(
             f"The weights of {name} cannot be loaded ({first_line(error)}). Save the checkpoint again."
         ) from None
+    try:
+        with torch.device("meta"):
+            model = auto_class.from_config(config, trust_remote_code=False)
     except Exception as error:  # what a broken configuration makes the library raise is open-ended
         raise CheckpointError(
             f"config.json of {name} does not describe a model that can be built ({first_line(error)}). Save the "
@@ -78,10 +82,13 @@ def check_tokenizer_files(name: str, folder: Path) -> None:
     for path in (folder / file for file in TOKENIZER_FILES):
         if not path.is_file():
             continue
-        if path.suffix == ".json":
-            _check_json(name, path)
-        elif path.suffix == ".txt" and (n_lines := path.read_bytes().count(b"\n")) > MAX_ENTRIES:
-            _refuse(name, path, f"has {n_lines:,} lines", f"{MAX_ENTRIES:,}")
+        try:
+            if path.suffix == ".json":
+                _check_json(name, path)
+            elif path.suffix == ".txt" and (n_lines := path.read_bytes().count(b"\n")) > MAX_ENTRIES:
+                _refuse(name, path, f"has {n_lines:,} lines", f"{MAX_ENTRIES:,}")
+        except OSError as error:
+            raise unreadable(name, path.name, error) from None
 
 
 def _check_json(name: str, path: Path) -> None:

@@ -1,7 +1,6 @@
 """Checks the files of a whole checkpoint before anything is loaded; does not import torch."""
 
 import math
-import os
 from collections import Counter
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
@@ -10,7 +9,7 @@ from typing import Any, Final
 
 from safetensors import SafetensorError, safe_open
 
-from attention_sieve.core.checkpoints.checkpoint import REMOVED_HEADS
+from attention_sieve.core.checkpoints.checkpoint import REMOVED_HEADS, unreadable
 from attention_sieve.core.errors import CheckpointError, first_line, quoted
 from attention_sieve.core.json_values import parse_json
 
@@ -62,7 +61,7 @@ def checked_config(name: str, folder: Path) -> dict[str, Any]:
 def n_saved(folder: Path) -> int:
     """Number of weights in the weight files of a folder, according to their headers.
 
-    Raises: SafetensorError for a file that is not a safetensors file.
+    Raises: SafetensorError for a file that is not a safetensors file, OSError for one that cannot be read.
     """
     return sum(_n_by_format(folder).values())
 
@@ -79,6 +78,7 @@ def saved_format(folder: Path) -> str:
 def _n_by_format(folder: Path) -> Counter[str]:
     numbers: Counter[str] = Counter()
     for path in folder.glob(WEIGHT_FILES):
+        path.open("rb").close()  # of a file that may not be read, safetensors says that it is not there
         with safe_open(path, framework="numpy") as file:
             for name in file.keys():  # noqa: SIM118
                 weights = file.get_slice(name)
@@ -129,7 +129,9 @@ def read_json(name: str, path: Path) -> dict[str, Any]:
                 "checkpoint again."
             )
         content = parse_json(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise unreadable(name, path.name, error) from None
+    except ValueError as error:
         raise CheckpointError(f"{path.name} of {name} cannot be read ({error}). Save the checkpoint again.") from None
     if not isinstance(content, dict):
         raise CheckpointError(f"{path.name} of {name} holds no settings. Save the checkpoint again.")
@@ -161,7 +163,7 @@ def check_header(name: str, path: Path) -> None:
 
     What cannot be read as a file is reported when its state is recorded.
     """
-    if not path.is_file() or not os.access(path, os.R_OK):
+    if not path.is_file():
         return
     try:
         with safe_open(path, framework="numpy"):
@@ -174,6 +176,8 @@ def check_header(name: str, path: Path) -> None:
 
 def _check_weight_places(name: str, folder: Path, config: dict[str, Any]) -> None:
     """Raise if a configuration or an index refers to weights elsewhere, which the fingerprint would not cover."""
+    except OSError:
+        return
     file_names = [config["transformers_weights"]] if config.get("transformers_weights") else []
     if (folder / INDEX).is_file() and not (folder / "model.safetensors").is_file():
         weight_map = read_json(name, folder / INDEX).get("weight_map")

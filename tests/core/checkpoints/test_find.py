@@ -1,5 +1,7 @@
 import errno
+import os
 import shutil
+import subprocess
 import sys
 
 import pytest
@@ -61,6 +63,46 @@ def test_a_folder_that_is_no_checkpoint_gets_its_sentence(folder, change, messag
     with pytest.raises(CheckpointError, match=message) as error:
         find_checkpoint(str(folder))
     assert "\n" not in str(error.value)
+
+
+FIND_EACH = """
+import sys
+from attention_sieve.core.checkpoints.find import find_checkpoint
+from attention_sieve.core.errors import CheckpointError
+for folder in sys.argv[1:]:
+    try:
+        print(find_checkpoint(folder).name)
+    except CheckpointError as error:
+        print(error)
+"""
+HELD_TO_PERMISSIONS = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+"""Before a command: it may read what its user may, also where that user is root, which otherwise may read anything."""
+
+
+def test_what_may_not_be_read_says_so_and_a_file_that_is_not_there_says_that(folder, tmp_path):
+    """In a process that has found none of the files before."""
+    names = ("model.safetensors", "config.json", "tokenizer.json", "tokenizer_config.json")
+    copies = {name: shutil.copytree(folder, tmp_path / f"without-{name or 0}") for name in (*names, "", "list", "link")}
+    for name in names:
+        (copies[name] / name).chmod(0)
+    copies[""].chmod(0)
+    copies["list"].chmod(0o311)
+    (copies["link"] / "model.safetensors").unlink()
+    (copies["link"] / "model.safetensors").symlink_to("nowhere")
+    try:
+        command = [*HELD_TO_PERMISSIONS, sys.executable, "-c", FIND_EACH, *map(str, copies.values()), str(folder)]
+        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    finally:
+        for copy in (copies[""], copies["list"]):
+            copy.chmod(0o700)  # for whoever clears up
+    advice = "Ask its owner for it, or copy the checkpoint to where you have it."
+    assert said == [
+        *(f"You have no permission to read {name} of {copies[name]}. {advice}" for name in names),
+        *(f"You have no permission to read {copies[name]}. {advice}" for name in ("", "list")),
+        f"model.safetensors of {copies['link']} cannot be read (No such file or directory). Check the file and where a "
+        "link to it leads.",
+        str(folder),
+    ]
 
 
 @pytest.mark.parametrize(
