@@ -53,9 +53,15 @@ SPLITS: Final[tuple[dict[str, Any], ...]] = (
     {"type": "Split", "pattern": {"Regex": "(?=a*)"}, "behavior": "Isolated", "invert": False},
     {"type": "CharDelimiterSplit", "delimiter": "a"},
 )
+TEMPLATES: Final = (
+    "{{ 'a' * 10**9 }}",
+    "{{ '%999999999d' % 1 }}",
+    f"{{% set n = namespace(a='a') %}}{40 * '{% set n.a = n.a + n.a %}'}{{{{ n.a }}}}",
+    f"{6 * '{% for a in range(9999) %}'}{6 * '{% endfor %}'}",
+)
 
 BROKEN: Final = "ended without a sentence"
-ENDED: Final = {"when it was loaded on trial": "stopped at a bound", "ended the process": BROKEN}
+ENDED: Final = {"crashed its process": BROKEN, "when it was loaded on trial": "stopped at a bound"}
 """Words of a sentence -> how the trial ended."""
 
 
@@ -163,6 +169,11 @@ def spoil_bytes(folder: Path, rng: random.Random, marker: Path) -> None:
     path.write_bytes(content[: rng.randrange(len(content) + 1)] if rng.random() < 0.3 else content)
 
 
+def change_template(folder: Path, rng: random.Random, marker: Path) -> None:
+    """Give a tokenizer a chat template without an end."""
+    (folder / "chat_template.jinja").write_text(rng.choice(TEMPLATES))
+
+
 def change_tokenizer(folder: Path, rng: random.Random, marker: Path) -> None:
     """Give a tokenizer steps that expand a text enormously, never end, or crash; or a huge number of tokens."""
 
@@ -190,8 +201,8 @@ def change_tokenizer(folder: Path, rng: random.Random, marker: Path) -> None:
     _edit(folder / "tokenizer.json", change)
 
 
-CHANGES: Final = (change_settings, change_settings, change_settings, change_tokenizer, change_tokenizer, spoil_bytes,
-                  name_code, disguise_a_pickle)  # fmt: skip
+CHANGES: Final = (change_settings, change_settings, change_settings, change_tokenizer, change_tokenizer,
+                  change_template, spoil_bytes, name_code, disguise_a_pickle)  # fmt: skip
 
 if __name__ == "__main__":
     main()

@@ -19,8 +19,8 @@ from attention_sieve.cache.answers import Engine
 from attention_sieve.cache.memory import limit_from
 from attention_sieve.cache.serving.memory import free_memory, gpu_bytes, machine_bytes
 from attention_sieve.cache.serving.requests import as_exception
-from attention_sieve.core.checkpoints.checkpoint import Checkpoint, CheckpointFiles, fingerprint
-from attention_sieve.core.checkpoints.checks.files import WEIGHT_FILES, n_saved
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint, CheckpointFiles, file_states, fingerprint
+from attention_sieve.core.checkpoints.checks.files import WEIGHT_FILES, WRITING_FILES, n_saved
 from attention_sieve.core.checkpoints.find import bundled_folder, choose_device, load_checkpoint
 from attention_sieve.core.checkpoints.folders import checkpoints_folder, program_folder
 from attention_sieve.core.checkpoints.trial_load import try_to_load
@@ -227,8 +227,9 @@ def check_by_trial(files: CheckpointFiles) -> None:
     trusted = (bundled_folder(), checkpoints_folder(), *(Path(folder) for folder in folders if folder))
     if any(files.folder.resolve().is_relative_to(folder.resolve()) for folder in trusted):
         return
-    # `states` is the same for all random weights of one architecture.
-    record = program_folder() / TRIED / fingerprint(files.all_states)
+    # `states` is the same for all random weights of one architecture. A chat template is tried, too.
+    states = (*files.all_states, *file_states(files.name, files.tokenizer_folder, WRITING_FILES))
+    record = program_folder() / TRIED / fingerprint(states)
     with _trying:
         if not os.path.exists(record):
             try_to_load(files)

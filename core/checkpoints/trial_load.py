@@ -4,24 +4,20 @@
 """
 
 import json
-import os
 import string
-import subprocess
 import sys
-import time
 from typing import Any, Final
 
-import psutil
-
-from attention_sieve import ROOT
+from attention_sieve.core.checkpoints.chat_templates import try_template
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.checks.files import WEIGHT_FILES
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.checkpoints.limited import Failed, Limits, reported_error
 from attention_sieve.core.errors import CheckpointError, panics_caught
 
 MOST_BYTES: Final = 1_800_000_000
 """Memory limit of the process, in addition to twice the size of its weights; torch and transformers take .4 GB of it.
-A process may exceed it between two checks: 300 hostile checkpoints stayed below 2 GB."""
+300 hostile checkpoints stayed below 2 GB."""
 MOST_SECONDS: Final = 28
 """Limit on processor time, which leaves 2 of 30 seconds for the last check; importing torch takes half of it on a slow
 machine."""
@@ -30,8 +26,6 @@ LONGEST_WAIT: Final = 180
 MOST_TRIED: Final = 10**9
 """Weights of up to this many bytes are loaded on trial too: their format cannot run code, and loading larger ones takes
 long."""
-BETWEEN_LOOKS: Final = 0.02
-"""Seconds between two checks of memory and time."""
 TEXTS: Final = (
     "The old baker quietly closed her small shop, and it wasn't her fault!",
     string.printable,
@@ -49,61 +43,15 @@ def try_to_load(files: CheckpointFiles) -> None:
 
     Raises: CheckpointError as `load_checkpoint` does, or if the process exceeded a limit or crashed.
     """
-    command = [sys.executable, "-P", "-m", "attention_sieve.core.checkpoints.trial_load", str(files.folder)]
-    # Makes the project importable from any working directory.
-    paths = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    n_bytes = MOST_BYTES + 2 * min(_n_bytes(files), MOST_TRIED)
-    with subprocess.Popen(
-        command,
-        env={**os.environ, "PYTHONPATH": paths, "HF_HUB_OFFLINE": "1"},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    ) as process:
-        try:
-            _watch(files.name, process, n_bytes)
-        finally:
-            process.kill()
-        output = process.stdout.read() if process.stdout else b""
-    _raise_reported_error(files, process.returncode, output)
-
-
-def _watch(name: str, process: subprocess.Popen, n_bytes: int) -> None:
-    """Wait until the process ends by itself; raise if it exceeds a limit."""
-    began = time.monotonic()
-    watched = psutil.Process(process.pid)
-    while process.poll() is None:
-        try:
-            with watched.oneshot():
-                resident, times = watched.memory_info().rss, watched.cpu_times()
-        except psutil.Error:
-            continue  # it has just ended
-        if resident > n_bytes:
-            raise _took_too_much(name, f"more than {n_bytes / 1e9:,.1f} GB of memory")
-        if times.user + times.system > MOST_SECONDS:
-            raise _took_too_much(name, f"more than {MOST_SECONDS} seconds of a processor")
-        if time.monotonic() - began > LONGEST_WAIT:
-            raise _took_too_much(name, f"more than {LONGEST_WAIT} seconds")
-        time.sleep(BETWEEN_LOOKS)
-
-
-def _took_too_much(name: str, amount: str) -> CheckpointError:
-    return CheckpointError(
-        f"{name} took {amount} when it was loaded on trial, so it is not used. Save the checkpoint again, or choose "
-        "another."
-    )
-
-
-def _raise_reported_error(files: CheckpointFiles, code: int, output: bytes) -> None:
-    """Raise the error that the process reported, if any, with the checkpoint's name in place of its folder."""
+    limits = Limits(MOST_BYTES + 2 * min(_n_bytes(files), MOST_TRIED), MOST_SECONDS, LONGEST_WAIT)
     try:
-        report: dict[str, Any] = json.loads(output)
-    except ValueError:
+        error = reported_error("attention_sieve.core.checkpoints.trial_load", [str(files.folder)], limits)
+    except Failed as failed:
         raise CheckpointError(
-            f"{files.name} crashed the process in which it was loaded on trial (exit status {code}), so it is not "
-            "used. Save the checkpoint again, or choose another."
+            f"{files.name} {failed} when it was loaded on trial, so it is not used. Save the checkpoint again, or "
+            "choose another."
         ) from None
-    if error := report["error"]:
+    if error:
         raise CheckpointError(error.replace(str(files.folder), files.name))
 
 
@@ -136,7 +84,9 @@ def _main(folder: str) -> None:
     """Load the checkpoint in a folder, and print the error message, or an empty one, as JSON."""
     try:
         files = find_checkpoint(folder)
-        _check_tokenizer(files.name, _tokenizer(files))
+        tokenizer = _tokenizer(files)
+        _check_tokenizer(files.name, tokenizer)
+        try_template(files.name, tokenizer)
     except CheckpointError as error:
         message = str(error)
     else:

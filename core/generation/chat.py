@@ -1,16 +1,17 @@
 """Turns of a chat, typed as lines, rendered by the chat template of a tokenizer, with its own tokens marked.
 
-Source: transformers, `apply_chat_template`; the template decides which tokens a chat model reads.
+The template decides which tokens a chat model reads.
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
+from attention_sieve.core.checkpoints.chat_templates import Turn, written
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
-from attention_sieve.core.errors import AnalysisError, first_line, panics_caught, quoted
+from attention_sieve.core.errors import AnalysisError, panics_caught, quoted
 from attention_sieve.core.texts.given import GivenTokens
 from attention_sieve.core.texts.text import Text, text_of_ids
 
@@ -18,8 +19,6 @@ ROLES: Final = ("system", "user", "assistant")
 _TURN: Final = re.compile(rf"\s*({'|'.join(ROLES)})\s*:\s?(.*)", re.IGNORECASE | re.DOTALL)
 _STAND_IN: Final = "\ue000{}\ue001"
 """What stands for the text of a turn, to see what the template puts around it: characters that mean nothing."""
-Turn = Mapping[str, str]
-"""Of one chat: `role`, and `content`, as templates take them."""
 
 
 def read_turns(typed: str) -> tuple[Turn, ...]:
@@ -83,40 +82,26 @@ def _check_plain(checkpoint: Checkpoint, turns: Sequence[Turn]) -> None:
 
 def _rendered(checkpoint: Checkpoint, turns: Sequence[Turn]) -> tuple[str, list[tuple[int, int]]]:
     """The chat as the template writes it, and first and one-past-last character of what each turn holds."""
+    name, tokenizer = checkpoint.files.name, checkpoint.tokenizer
+    if not tokenizer.chat_template:
+        raise AnalysisError(
+            f"The tokenizer of {name} has no chat template, so turns cannot be written for it. Switch the chat off, or "
+            "choose a model that was tuned on chats."
+        )
     stand_ins = [_STAND_IN.format(number) for number in range(len(turns))]
-    around = _apply(checkpoint, [{**turn, "content": name} for turn, name in zip(turns, stand_ins, strict=True)])
+    standing_in = [{**turn, "content": each} for turn, each in zip(turns, stand_ins, strict=True)]
+    around, expected = written(name, tokenizer, [standing_in, turns])
     rendered, spans, before = "", list[tuple[int, int]](), around
-    for turn, name in zip(turns, stand_ins, strict=True):
-        piece, found, before = before.partition(name)
+    for turn, stand_in in zip(turns, stand_ins, strict=True):
+        piece, found, before = before.partition(stand_in)
         rendered += piece
         if found:
             spans.append((len(rendered), len(rendered) + len(turn["content"])))
             rendered += turn["content"]
     rendered += before
-    if len(spans) < len(turns) or rendered != _apply(checkpoint, turns):
+    if len(spans) < len(turns) or rendered != expected:
         raise AnalysisError(
-            f"The chat template of {checkpoint.files.name} leaves out or changes what was typed, so its own tokens "
-            "cannot be told from yours. Type other turns, or switch the chat off."
+            f"The chat template of {name} leaves out or changes what was typed, so its own tokens cannot be told from "
+            "yours. Type other turns, or switch the chat off."
         )
     return rendered, spans
-
-
-def _apply(checkpoint: Checkpoint, turns: Sequence[Turn]) -> str:
-    """The chat as the template writes it, open at its end."""
-    tokenizer: Any = checkpoint.tokenizer
-    if not tokenizer.chat_template:
-        raise AnalysisError(
-            f"The tokenizer of {checkpoint.files.name} has no chat template, so turns cannot be written for it. Switch "
-            "the chat off, or choose a model that was tuned on chats."
-        )
-    goes_on = turns[-1]["role"] == "assistant"
-    try:
-        text: str = tokenizer.apply_chat_template(
-            list(turns), tokenize=False, add_generation_prompt=not goes_on, continue_final_message=goes_on
-        )
-    except Exception as error:  # what the code of a template raises is open-ended
-        raise AnalysisError(
-            f"The chat template of {checkpoint.files.name} fails on these turns ({first_line(error)}). Type other "
-            "turns, or switch the chat off."
-        ) from error
-    return text

@@ -102,6 +102,20 @@ def test_a_trial_finds_a_tokenizer_that_panics_on_some_texts(folder, capsys):
     assert json.loads(capsys.readouterr().out)["error"].startswith("The checkpoint's tokenizer crashed")
 
 
+def test_a_trial_finds_a_chat_template_without_an_end_and_is_repeated_when_the_template_changes(folder, tried, capsys):
+    endless = f"{{% for a in range(9999) %}}{5 * '{% for a in range(9999) %}'}{6 * '{% endfor %}'}"
+    (folder / "chat_template.jinja").write_text(endless)
+    models.check_by_trial(find_checkpoint(str(folder)))
+    trial_load._main(str(folder))
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert error.startswith(f"The chat template of {folder} took more than 2 seconds of a processor, so it is not used")
+    (folder / "chat_template.jinja").write_text("{{ raise_exception('No system turns.') }}")
+    models.check_by_trial(find_checkpoint(str(folder)))
+    trial_load._main(str(folder))
+    assert json.loads(capsys.readouterr().out) == {"error": ""}
+    assert tried == [str(folder)] * 2
+
+
 @pytest.mark.parametrize(
     ("does", "bounds", "message"),
     [
@@ -120,8 +134,8 @@ def test_a_trial_finds_a_tokenizer_that_panics_on_some_texts(folder, capsys):
             {"MOST_BYTES": 10**8},
             "took more than 0.1 GB of memory when",
         ),
-        ("import os; os.abort()", {}, r"crashed the process in which it was loaded on trial \(exit status -6\)"),
-        ("print(chr(123))", {}, r"crashed the process in which it was loaded on trial \(exit status 0\)"),
+        ("import os; os.abort()", {}, r"crashed its process \(exit status -6\) when it was loaded on trial"),
+        ("print(chr(123))", {}, r"crashed its process \(exit status 0\) when it was loaded on trial"),
         ("import json; print(json.dumps(dict(error=chr(33))))", {}, "^!$"),
     ],
 )

@@ -1,3 +1,5 @@
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -115,3 +117,20 @@ def test_a_template_that_is_missing_fails_or_changes_the_turns_is_a_sentence(cha
 def test_a_turn_cannot_end_itself_with_a_special_token(chatting):
     with pytest.raises(AnalysisError, match=r"Turn 1 \(user\) holds '</s>'"):
         chat_text(chatting(CHATML), turns(("user", "a </s> dog")))
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        ("{{ 'a' * 10**9 }}", "took more than 0.6 GB of memory, so it is not used|MemoryError"),
+        (f"{{% for a in range(9999) %}}{5 * '{% for a in range(9999) %}'}{6 * '{% endfor %}'}", "took more than 2 sec"),
+        (f"{{% set n = namespace(a='a') %}}{40 * '{% set n.a = n.a + n.a %}'}{{{{ n.a }}}}", "took more than 0.6 GB"),
+        ("{{ '%99999999d' % 1 }}", "it writes 99,999,999 characters, and at most 10,000,000 are read|took more than"),
+    ],
+)
+def test_a_template_without_an_end_is_stopped_and_the_next_one_is_written(chatting, template, message):
+    began = time.process_time()
+    with pytest.raises(AnalysisError, match=message):
+        chat_text(chatting(template), turns(("user", "a dog")))
+    assert time.process_time() - began < 2, "it takes no time of this process"
+    assert said(*[chatting(CHATML), chat_text(chatting(CHATML), turns(("user", "a dog")))]) == ["a dog"]
