@@ -1,14 +1,22 @@
-"""Checkpoints in GGUF files: dequantised once, and written as a configuration, a tokenizer and safetensors."""
+"""Checkpoints in GGUF files: dequantised once, and written as a configuration, a tokenizer and safetensors.
+
+`python -m attention_sieve.core.checkpoints.gguf FILE FOLDER` does so in a process of its own, with limited memory and
+time: a small file can describe a model without an end.
+"""
 
 import contextlib
+import json
 import os
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any, Final
 
 from attention_sieve.core.checkpoints.checkpoint import file_sha256
+from attention_sieve.core.checkpoints.checks.files import check_counts
 from attention_sieve.core.checkpoints.folders import UNFINISHED, program_folder
+from attention_sieve.core.checkpoints.limited import Failed, Limits, reported_error
 from attention_sieve.core.errors import CheckpointError, first_line, panics_caught, shortened
 
 SUFFIX: Final = ".gguf"
@@ -19,6 +27,14 @@ MISMATCH: Final = "ignore_mismatched_sizes"
 """An option that transformers' message on weights of another shape names."""
 PLAIN: Final = ("F32", "F16", "BF16", "F64")
 """Types of GGUF that are numbers as they are."""
+MOST_BYTES: Final = 2_000_000_000
+"""Memory for a file without weights; torch and transformers take .4 GB of it."""
+BYTES_PER_BYTE: Final = 30
+"""Further memory for each byte of a file: weights of 2 bits become 16 times as large, and are there twice."""
+MOST_SECONDS: Final = 60
+"""Of a processor, for a file without weights; ten times as many more for each GB."""
+LONGEST_WAIT: Final = 300
+"""Seconds by the clock, likewise."""
 
 
 def folder_of_gguf(path: Path) -> Path:
@@ -38,14 +54,13 @@ def folder_of_gguf(path: Path) -> Path:
     if not is_gguf:
         raise CheckpointError(f"{name} does not begin as a GGUF file does. Fetch it again, or choose a folder.")
     if not (folder / "config.json").is_file():
-        write_checkpoint(path, folder)
+        _unpack(path, folder)
     return folder
 
 
-@panics_caught()
-def write_checkpoint(path: Path, folder: Path) -> None:
-    """Dequantise the weights in a GGUF file, and write them beside their configuration and tokenizer. The folder
-    appears once all is written.
+def _unpack(path: Path, folder: Path) -> None:
+    """Dequantise the weights in a GGUF file in a process of its own, and write them beside their configuration and
+    tokenizer. The folder appears once all is written.
 
     Raises: CheckpointError as `folder_of_gguf`, and where the folder cannot be written.
     """
@@ -56,9 +71,37 @@ def write_checkpoint(path: Path, folder: Path) -> None:
     except OSError as error:
         raise CheckpointError(f"{name} cannot be unpacked in {folder.parent} ({error.strerror}).") from None
     try:
-        _write(path, part, _stored_as(path, name))
+        if error := reported_error(__name__, [str(path), str(part)], limits(path.stat().st_size)):
+            raise CheckpointError(error)
         with contextlib.suppress(OSError):  # another process has written the same meanwhile
             part.rename(folder)
+    except Failed as failed:
+        raise CheckpointError(
+            f"{name} {failed} when it was unpacked, so it is not used. Fetch it again, or choose another file."
+        ) from None
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def limits(n_bytes: int) -> Limits:
+    """What the process may take that unpacks a file of so many bytes."""
+    n_gigabytes = n_bytes / 1e9
+    return Limits(
+        n_bytes=MOST_BYTES + BYTES_PER_BYTE * n_bytes,
+        processor_seconds=round(MOST_SECONDS * (1 + 10 * n_gigabytes)),
+        seconds=round(LONGEST_WAIT * (1 + 10 * n_gigabytes)),
+    )
+
+
+@panics_caught()
+def write_checkpoint(path: Path, folder: Path) -> None:
+    """Dequantise the weights in a GGUF file, and write them into a folder beside their configuration and tokenizer.
+
+    Raises: CheckpointError for a file that is damaged, or of a family that transformers does not read.
+    """
+    name = shortened(str(path))
+    try:
+        _write(name, path, folder, _stored_as(path, name))
     except CheckpointError:
         raise
     except Exception as error:  # what a broken file makes the libraries raise is open-ended
@@ -67,8 +110,6 @@ def write_checkpoint(path: Path, folder: Path) -> None:
             f"{name} cannot be read as a checkpoint ({why}). It may be damaged, or of a family that "
             "transformers does not read: fetch it again, or choose another file."
         ) from error
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
 
 
 def _stored_as(path: Path, name: str) -> str:
@@ -88,7 +129,7 @@ def _stored_as(path: Path, name: str) -> str:
     return "" if commonest in PLAIN else commonest
 
 
-def _write(path: Path, folder: Path, stored_as: str) -> None:
+def _write(name: str, path: Path, folder: Path, stored_as: str) -> None:
     from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, AutoTokenizer
     from transformers.utils import logging
 
@@ -97,11 +138,29 @@ def _write(path: Path, folder: Path, stored_as: str) -> None:
     options: dict[str, Any] = {"gguf_file": path.name, "local_files_only": True}
     source = path.resolve().parent
     config = AutoConfig.from_pretrained(source, trust_remote_code=False, **options)
+    check_counts(name, config.to_dict())
     auto_class = AutoModelForCausalLM if type(config) in AutoModelForCausalLM._model_mapping else AutoModel
-    model = auto_class.from_pretrained(source, dtype="float32", **options)
+    # transformers would load an adapter beside the file, too: it looks for one below the file, where none can be.
+    alone = {"adapter_kwargs": {"subfolder": path.name}, "trust_remote_code": False}
+    model = auto_class.from_pretrained(source, dtype="float32", **alone, **options)
     model.hf_quantizer = None  # the weights are plain numbers by now
     del model.config.quantization_config
     setattr(model.config, WEIGHTS, stored_as)
     model.save_pretrained(folder)
     AutoTokenizer.from_pretrained(source, trust_remote_code=False, **options).save_pretrained(folder)
     os.chmod(folder, 0o755)
+
+
+def _main(path: str, folder: str) -> None:
+    """Unpack a file into a folder, and print the error message, or an empty one, as JSON."""
+    try:
+        write_checkpoint(Path(path), Path(folder))
+    except CheckpointError as error:
+        message = str(error)
+    else:
+        message = ""
+    print(json.dumps({"error": message}), flush=True)
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])

@@ -93,16 +93,24 @@ def _read_config(name: str, folder: Path) -> dict[str, Any]:
             f"{name} holds no config.json, so it is not a checkpoint. Choose a folder saved by save_pretrained."
         )
     config = read_json(name, path)
+    check_counts(f"config.json of {name}", config)
+    _check_architectures(name, config.get("architectures"))
+    return config
+
+
+def check_counts(where: str, config: dict[str, Any]) -> None:
+    """Raise for more layers or classes than are loaded; `where` begins the message.
+
+    Raises: CheckpointError.
+    """
     for noun, ends, bound in (("layers", ("layers", "layer"), MAX_LAYERS), ("classes", ("num_labels",), MAX_CLASSES)):
         largest = max(_counts(config, ends), default=0)
         if largest > bound:
             shown = f"{largest:,}"[:100]
             raise CheckpointError(
-                f"config.json of {name} names {shown} {noun} and at most {bound:,} are loaded. Correct the number, or "
-                "save the checkpoint again."
+                f"{where} names {shown} {noun} and at most {bound:,} are loaded. Correct the number, or save the "
+                "checkpoint again."
             )
-    _check_architectures(name, config.get("architectures"))
-    return config
 
 
 def _check_architectures(name: str, names: object) -> None:
@@ -168,6 +176,8 @@ def check_header(name: str, path: Path) -> None:
     try:
         with safe_open(path, framework="numpy"):
             pass
+    except OSError:
+        return
     except SafetensorError as error:
         raise CheckpointError(
             f"The weights of {name} cannot be loaded ({path.name}: {first_line(error)}). Save the checkpoint again."
@@ -176,8 +186,6 @@ def check_header(name: str, path: Path) -> None:
 
 def _check_weight_places(name: str, folder: Path, config: dict[str, Any]) -> None:
     """Raise if a configuration or an index refers to weights elsewhere, which the fingerprint would not cover."""
-    except OSError:
-        return
     file_names = [config["transformers_weights"]] if config.get("transformers_weights") else []
     if (folder / INDEX).is_file() and not (folder / "model.safetensors").is_file():
         weight_map = read_json(name, folder / INDEX).get("weight_map")

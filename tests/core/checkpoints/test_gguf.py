@@ -1,6 +1,7 @@
 """GGUF files: a small one, written here by the format's own library, is the checkpoint that it was made from."""
 
 import json
+import time
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from safetensors.numpy import load_file
 from small_checkpoints import save
 
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.checkpoints.gguf import limits, write_checkpoint
 from attention_sieve.core.errors import CheckpointError
 from attention_sieve.core.texts.text import Text
 
@@ -34,9 +36,10 @@ def in_gguf(name, weights):
     return f"blk.{parts[1]}.{NAMES['.'.join(parts[2:-1])]}.weight", weights
 
 
-def write_gguf(folder, path, architecture="llama"):
+def write_gguf(folder, path, architecture="llama", **changed):
     """The checkpoint of a folder as a GGUF file of float16 numbers."""
     config, tokenizer = (json.loads((folder / name).read_text()) for name in ("config.json", "tokenizer.json"))
+    config |= changed
     writer = GGUFWriter(path, architecture)
     writer.add_block_count(config["num_hidden_layers"])
     writer.add_context_length(config["max_position_embeddings"])
@@ -74,7 +77,9 @@ def gguf(llama, tmp_path, monkeypatch):
     return write_gguf(llama, tmp_path / "small.gguf")
 
 
-def test_a_gguf_file_has_the_attention_of_the_checkpoint_it_was_made_from(llama, gguf):
+def test_a_gguf_file_has_the_attention_of_the_checkpoint_it_was_made_from_whatever_adapter_is_beside_it(llama, gguf):
+    shadow = {"peft_type": "SHADOW", "shadow_model": "evil/model", "base_model_name_or_path": "evil/base"}
+    (gguf.parent / "adapter_config.json").write_text(json.dumps(shadow))
     files = find_checkpoint(str(gguf))
     assert (files.n_layers, files.n_heads, files.is_decoder, files.quantised) == (2, N_HEADS, True, "")
     read, original = (load_checkpoint(each, device="cpu") for each in (files, find_checkpoint(str(llama))))
@@ -88,20 +93,39 @@ def test_a_gguf_file_has_the_attention_of_the_checkpoint_it_was_made_from(llama,
 
 
 @pytest.mark.parametrize("part", [6, 200, 0.5, 0.99])
-def test_a_damaged_gguf_file_is_refused_with_a_sentence(gguf, part):
+def test_a_damaged_gguf_file_is_refused_with_a_sentence(gguf, tmp_path, part):
     content = gguf.read_bytes()
     gguf.write_bytes(content[: part if part > 1 else int(part * len(content))])
     with pytest.raises(CheckpointError, match=r"cannot be read as a checkpoint .* It may be damaged"):
-        find_checkpoint(str(gguf))
-    assert not list(gguf.parent.glob("cache/gguf/*"))
+        write_checkpoint(gguf, tmp_path / "written")
 
 
-def test_files_that_are_no_gguf_or_of_another_family_are_refused(llama, gguf, tmp_path):
+def test_a_file_of_another_family_is_refused_in_the_process_that_unpacks_it(llama, gguf, tmp_path):
     other = write_gguf(llama, tmp_path / "other.gguf", architecture="xyz")
     with pytest.raises(CheckpointError, match=r"architecture xyz is not supported yet"):
         find_checkpoint(str(other))
+    assert not list(gguf.parent.glob("cache/gguf/*"))
+
+
+def test_files_that_are_no_gguf_are_refused(gguf, tmp_path):
     gguf.write_text("GGU")
     with pytest.raises(CheckpointError, match="does not begin as a GGUF file does"):
         find_checkpoint(str(gguf))
     with pytest.raises(CheckpointError, match="cannot be read"):
         find_checkpoint(str(tmp_path / "missing.gguf"))
+
+
+def test_a_small_file_that_names_many_layers_is_refused_before_they_are_made(llama, tmp_path):
+    path = write_gguf(llama, tmp_path / "deep.gguf", num_hidden_layers=100_000)
+    began = time.process_time()
+    with pytest.raises(CheckpointError, match=r"deep\.gguf names 100,000 layers and at most 1,000 are loaded"):
+        write_checkpoint(path, tmp_path / "written")
+    assert time.process_time() - began < 10
+    assert not (tmp_path / "written").exists()
+
+
+def test_a_large_file_may_take_longer_than_a_small_one():
+    small, large = limits(54_000), limits(4 * 10**9)
+    assert (small.processor_seconds, small.seconds) == (60, 300)
+    assert small.n_bytes < 2.1e9
+    assert (large.processor_seconds, large.seconds, large.n_bytes) == (2_460, 12_300, 122 * 10**9)
