@@ -379,11 +379,14 @@ def observe(model: PreTrainedModel, inputs: Mapping[str, Tensor], of_pass: Pass)
 
     Returns: the model's output, or None if the pass was ended early.
 
-    Raises: RuntimeError for a model in training mode, because dropout would distort its attention; AnalysisError if an
-    observer or a replacement needs the outputs of single heads and the model does not use the registered function.
+    Raises: AnalysisError for a model in training mode, because dropout would distort its attention, and if an observer
+    or a replacement needs the outputs of single heads and the model does not use the registered function.
     """
     if model.training:
-        raise RuntimeError("The model is in training mode; call model.eval() before observing its attention.")
+        raise AnalysisError(
+            f"{type(model).__name__} is in training mode, in which its output is random. It is switched to evaluation "
+            "before it runs: something in it calls train(). Take that call out."
+        )
     gates = of_pass.gates
     if of_pass.replacements is not None or any(observer.wants_outputs for observer in of_pass.observers):
         check_heads_are_seen(model)

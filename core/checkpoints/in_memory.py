@@ -10,13 +10,13 @@ from typing import Any, Final
 import numpy as np
 import torch
 from torch import nn
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from attention_sieve.core.checkpoints.checkpoint import DTYPES, Checkpoint
 from attention_sieve.core.checkpoints.checks.loaded import check_weights, is_eager
 from attention_sieve.core.checkpoints.find import DEVICES, described
 from attention_sieve.core.checkpoints.load import checkpoint_of, input_device
-from attention_sieve.core.errors import CheckpointError, panics_caught
+from attention_sieve.core.errors import CheckpointError, panics_caught, quoted
 
 NO_FINGERPRINT: Final = "none: a model in memory"
 IMPLEMENTATION: Final = "_attn_implementation_internal"
@@ -62,6 +62,7 @@ def observed_in_place(model: Any, tokenizer: Any) -> Iterator[Checkpoint]:
                 device=input_device(inner).type,
                 dtype=str(inner.dtype).removeprefix("torch."),
             )
+        _check_layers(inner, checkpoint)
         yield checkpoint
 
 
@@ -86,11 +87,28 @@ def _unwrapped(model: Any) -> Any:
     return model
 
 
+def _check_layers(model: PreTrainedModel, checkpoint: Checkpoint) -> None:
+    """Raise if layers without attention are none of the model's layers: its configuration was changed after it was
+    made."""
+    stacks = {len(part) for part in model.modules() if isinstance(part, nn.ModuleList)}
+    for layers in checkpoint.attentions.values():
+        n_calls = sum(call is not None for call in layers.calls)
+        if n_calls < layers.n_layers and layers.n_layers not in stacks:
+            raise CheckpointError(
+                f"The configuration of {checkpoint.files.name} names {layers.n_layers:,} layers, and attention is in "
+                f"{n_calls:,} of them, while no part of the model has as many layers. Correct num_hidden_layers."
+            )
+
+
 def _check(model: Any, tokenizer: Any, name: str) -> None:
     if not isinstance(model, PreTrainedModel):
         raise CheckpointError(
             f"The model is a {type(model).__name__}. Give a model of transformers, the name of a checkpoint, or its "
             "folder."
+        )
+    if not isinstance(model.config, PreTrainedConfig):
+        raise CheckpointError(
+            f"The configuration of {name} is {quoted(model.config)}. Give the model with the one that it was made from."
         )
     if not isinstance(tokenizer, PreTrainedTokenizerBase) or not tokenizer.is_fast:
         found = "is missing" if tokenizer is None else f"is a {type(tokenizer).__name__}"

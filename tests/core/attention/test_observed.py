@@ -8,6 +8,7 @@ from small_checkpoints import ALL_CAUSAL, ALL_ENCODERS, FAMILIES
 
 from attention_sieve.core.attention.observed import observe, observed_attention
 from attention_sieve.core.attention.observers import MapObserver, Pass, current_pass
+from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.texts.text import Text
 
 TEXTS = (Text(("The two dogs ran.",)), Text(("Who sat on the mat?", "A black cat.")), Text(("Eat!",)))
@@ -153,7 +154,7 @@ def test_a_model_in_training_mode_is_refused(loaded):
     model = loaded("bert").model
     model.train()
     try:
-        with pytest.raises(RuntimeError, match=r"training mode; call model\.eval\(\)"):
+        with pytest.raises(AnalysisError, match=r"is in training mode, .* something in it calls train\(\)"):
             observe(model, inputs_of(loaded("bert"), TEXTS), Pass(observers=[Recorder()]))
     finally:
         model.eval()

@@ -208,12 +208,21 @@ def test_a_wrapped_model_is_that_within_and_one_with_tokens_of_its_own_is_refuse
         ("meta", "bert", "BertForMaskedLM in memory has weights of float32 on meta. Move it to one of cuda"),
         ("nan", "bert", "in 1 weights of BertForMaskedLM in memory are not finite"),
         ("bert", "small", "tokens, .* first, lie outside"),
+        ("no config", "bert", "The configuration of BertForMaskedLM in memory is None. Give the model with the one"),
+        ("99 layers", "bert", "configuration of BertForMaskedLM in memory names 99 layers, and attention is in 2 of"),
+        ("trains", "bert", r"BertModel is in training mode, .*: something in it calls train\(\)"),
     ],
 )
 def test_something_else_is_refused_with_what_to_give(model, tokenizer, said):
     kind, (made_model, made_tokenizer) = model, made("bert")
     if kind == "meta":
         made_model = made_model.to("meta")
+    if kind == "no config":
+        made_model.config = None
+    if kind == "99 layers":
+        made_model.config.num_hidden_layers = 99
+    if kind == "trains":
+        made_model.bert.register_forward_pre_hook(lambda model, _: model.train() and None)
     if kind == "nan":
         made_model.bert.pooler = None
         with torch.no_grad():
@@ -222,7 +231,7 @@ def test_something_else_is_refused_with_what_to_give(model, tokenizer, said):
         made_model.resize_token_embeddings(20)
     given = made_tokenizer if isinstance(tokenizer, str) else tokenizer
     with (
-        pytest.raises(CheckpointError, match=said),
+        pytest.raises(AnalysisError, match=said),
         observed_in_place(kind if isinstance(kind, torch.nn.Module) else made_model, given),
     ):
         pass
