@@ -25,6 +25,7 @@ from attention_sieve.core.texts.tokens import TokenizedText
 
 if TYPE_CHECKING:
     from attention_sieve.core.comparison.swap_output import SwapOutput
+    from attention_sieve.core.generation.attribution import Attribution
     from attention_sieve.core.generation.continuation import Continuation
     from attention_sieve.core.passes.outputs import NextTokens, OutputChange, Prediction
 
@@ -173,10 +174,10 @@ def expected_next(
     return next_tokens(checkpoint, prepare(checkpoint, text, settings, truncate=True), settings, position, asked)
 
 
-def added_by_heads(
+def added_to_logit(
     checkpoint: Checkpoint, text: Text, settings: PassSettings, position: int, token: int
-) -> Float[np.ndarray, "layer head"]:
-    """What each head adds to the logit of a next token of a text, which is truncated if too long."""
+) -> "Attribution":
+    """What each part adds to the logit of a next token of a text, which is truncated if too long."""
     from attention_sieve.core.importance.passes.direct_path import logit_attribution
 
     return logit_attribution(checkpoint, prepare(checkpoint, text, settings, truncate=True), settings, position, token)

@@ -15,7 +15,7 @@ from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.checkpoints.load import weight_in
 from attention_sieve.core.copying.published import DETECTORS, detector_scores, detector_weights
 from attention_sieve.core.copying.writes import WAYS, TextWrites, sample_of
-from attention_sieve.core.importance.passes.direct_path import DirectPath, direct_path
+from attention_sieve.core.importance.passes.direct_path import DirectPath, direct_path, is_rounding
 from attention_sieve.core.importance.passes.head_outputs import remaining_heads, weight_of
 from attention_sieve.core.importance.per_text import with_holes
 from attention_sieve.core.passes.batches import BATCH_TOKENS, gates, model_inputs, plan_batches, to_device
@@ -151,22 +151,30 @@ def _writes(
     unembedding = weight_in(path.model.get_output_embeddings())[to_device(torch.from_numpy(sample), device)].double()
     directions, numbers = unembedding - unembedding.mean(0), torch.from_numpy(number)
     queries = torch.from_numpy(np.flatnonzero(text.queries.segments != SPECIAL))
+    to_outputs = path.before_addition(directions)
     shares = np.full((len(WAYS), attention.n_layers, attention.n_heads), np.nan)
     for layer, module in path.projections.items():
         heads, (outputs, values) = remaining_heads(layer, attention), layers[layer]
         size, n_kv_heads = outputs.shape[-1], len(values)
-        to_logits = path.before_addition(layer, directions) @ weight_of(module).double()
-        for place, head in enumerate(heads):
-            by_channel = to_logits[:, place * size : (place + 1) * size].T
+        by_head = weight_of(module).double().split(size, dim=1)
+        for head, weights in zip(heads, by_head, strict=True):
+            by_channel = (to_outputs[layer] @ weights).T
             looked_at = numbers[most[layer, head, queries]]
-            written = outputs[queries[looked_at >= 0], head].double() @ by_channel
-            alone = values[head * n_kv_heads // attention.n_heads, torch.from_numpy(first)].double() @ by_channel
-            shares[WAYS.index("value"), layer, head] = _share(alone, torch.arange(len(sample)))
-            shares[WAYS.index("output"), layer, head] = _share(written, looked_at[looked_at >= 0])
+            written = outputs[queries[looked_at >= 0], head].double()
+            alone = values[head * n_kv_heads // attention.n_heads, torch.from_numpy(first)].double()
+            of_factors = to_outputs[layer].norm() * weights.norm()
+            for way, given, key in (
+                ("value", alone, torch.arange(len(sample))),
+                ("output", written, looked_at[looked_at >= 0]),
+            ):
+                shares[WAYS.index(way), layer, head] = _share(given @ by_channel, key, given.norm() * of_factors)
     return TextWrites(shares=shares, n_tokens=len(sample))
 
 
-def _share(logits: Float[Tensor, "position token"], looked_at: Int[Tensor, " position"]) -> float:
+def _share(logits: Float[Tensor, "position token"], looked_at: Int[Tensor, " position"], of_factors: Tensor) -> float:
+    """Share of what is raised that falls on the token looked at; NaN where what is raised is rounding."""
     raised = logits.relu().cpu()
-    total = float(raised.sum())
-    return float(raised[torch.arange(len(raised)), looked_at].sum()) / total if total > 0 else float("nan")
+    total = raised.sum()
+    if is_rounding(total, of_factors):
+        return float("nan")
+    return float(raised[torch.arange(len(raised)), looked_at].sum() / total)

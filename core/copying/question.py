@@ -63,7 +63,7 @@ WRITES: Final[Question[Text, TextWrites]] = Question(
     unpack=lambda arrays: TextWrites(shares=arrays["shares"], n_tokens=int(arrays["n_sample"])),
     kinds=ONE_STACK,
     why_not=WHY_NOT,
-    version=1,
+    version=2,
 )
 """Question: how much of what each head raises falls on the token that it looks at."""
 
@@ -86,7 +86,7 @@ OV_SIGNS: Final[Question[Text, Float[np.ndarray, "layer head"]]] = Question(
     unpack=lambda arrays: arrays["signs"].astype(float),
     kinds=ONE_STACK,
     why_not=WHY_NOT,
-    version=1,
+    version=2,
 )
 """Question: sum of the eigenvalues of each head's OV circuit over that of their moduli, the same for every text."""
 

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
 
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
@@ -23,6 +22,7 @@ from attention_sieve.core.commands import (
     write_table,
 )
 from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.generation.attribution import Attribution
 from attention_sieve.core.generation.fetching import fetching, fetching_table
 from attention_sieve.core.options import (
     add_checkpoint_options,
@@ -36,9 +36,15 @@ from attention_sieve.core.passes.texts import PassText
 HEAD_COLUMNS: Final = {
     "text": "index of the text in the file, from 0",
     "token": "the token that heads speak for",
-    "name, layer, head": "the head; layer and head from 0",
-    "adds": "what it adds directly to the logit of the token, relative to the mean of all tokens; missing where the "
-    "model does not allow it",
+    "name, layer, head": "the head, layer and head from 0; after all heads what else each layer adds (MLP, with other "
+    "mixers and biases), the embedding, and biases after the last layer",
+    "adds": "what it adds directly to the logit of the token, relative to the mean of all tokens, with every factor on "
+    "the way as it is in this text; all rows sum to the logit, before a soft cap. Missing where the model does more "
+    "than to add and to multiply",
+    "capped": "adds after the soft cap of the logits (Gemma 2): what the cap takes of each token's logit is a factor; "
+    "only of a model that has one",
+    "from copies": "what of adds goes if the values of earlier copies of the token are replaced by the mean of the "
+    "other tokens' values: what the head copied; heads are ordered by it",
     "looks at, position": "the token before the predicted one attends most to this token, at this index",
     "share": "share of its attention on that token",
     "on copies": "its attention to earlier copies of the token that heads speak for",
@@ -87,7 +93,8 @@ def add_command(commands: Any) -> None:
 def next_token(arguments: argparse.Namespace) -> None:
     """Measure what each head of a decoder says for the next token of a text; write a row per text and head.
 
-    What a head adds to the logit of the token is direct: what later layers make of its output is left out.
+    What a head adds to the logit of the token is direct: what later layers make of its output is left out. Rows for
+    what else the layers add, and for the embedding, follow; all together sum to the logit.
     """
     texts = read_texts(arguments.texts, arguments.text_columns)
     check_output(arguments.output, TABLES, [arguments.texts])
@@ -128,9 +135,12 @@ def _of_text(
     elif arguments.token:
         token = token_id(checkpoint, arguments.token)
     row = attention_of_token(checkpoint, text, settings, expected.position)
-    found = fetching(row, text.queries.ids[: expected.position + 1], token)
     added = _added(checkpoint, text, settings, expected.position, token)
-    heads = fetching_table(found, added, text.keys.tokens).assign(token=checkpoint.tokenizer.decode([token]))
+    found = fetching(row, text.queries.ids[: expected.position + 1], token, added)
+    heads = fetching_table(found, text.keys.tokens).astype({"layer": "Int64", "head": "Int64", "position": "Int64"})
+    if added is not None:
+        heads = pd.concat([heads, added.table()], ignore_index=True)
+    heads = heads.assign(token=checkpoint.tokenizer.decode([token]))
     all_on, probability = np.exp(expected.log_probabilities)
     tokens = pd.DataFrame({"after": expected.position, "token": expected.names, "id": expected.ids, "all on": all_on})
     follows = tokens["id"] == expected.follows
@@ -139,8 +149,8 @@ def _of_text(
 
 def _added(
     checkpoint: Checkpoint, text: PassText, settings: PassSettings, position: int, token: int
-) -> Float[np.ndarray, "layer head"] | None:
-    """What each head adds to the logit of a token; None, with the reason on standard error, where that is not known."""
+) -> Attribution | None:
+    """What each part adds to the logit of a token; None, with the reason on standard error, where that is not known."""
     from attention_sieve.core.importance.passes.direct_path import logit_attribution
 
     try:

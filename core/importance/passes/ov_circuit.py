@@ -1,6 +1,7 @@
 """What heads do to a token they look at, from weights alone: the sign of the eigenvalues of their OV circuits."""
 
-from collections.abc import Callable
+import copy
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -12,16 +13,24 @@ from torch import Tensor, nn
 from attention_sieve.core.attention.observed import observe
 from attention_sieve.core.attention.observers import Pass
 from attention_sieve.core.attention.settings import PassSettings
-from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.checkpoints.checkpoint import AttentionLayers, Checkpoint
 from attention_sieve.core.checkpoints.load import weight_in
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.importance.passes.direct_path import ELSEWHERE, Row, direct_path, is_norm, pulled_back
+from attention_sieve.core.importance.passes.direct_path import (
+    ELSEWHERE,
+    ROWS_AT_ONCE,
+    DirectPath,
+    Row,
+    direct_path,
+    is_rounding,
+)
 from attention_sieve.core.importance.passes.head_outputs import is_linear, remaining_heads, weight_of
+from attention_sieve.core.importance.passes.held_factors import HeldFactors
 from attention_sieve.core.passes.batches import model_inputs
 from attention_sieve.core.passes.texts import PassText
 
-ROWS_AT_ONCE: Final = 1 << 14
-"""Rows of the embedding that are multiplied at once in double precision."""
+CHANNELS_AT_ONCE: Final = 1 << 8
+"""Channels of the embedding that are traced to the outputs of all layers at once."""
 
 
 @torch.no_grad()
@@ -37,29 +46,52 @@ def ov_signs(checkpoint: Checkpoint, text: PassText) -> Float[np.ndarray, "layer
         checkpoint: loaded, a causal language model.
         text: short, prepared; the way of values and outputs through the modules is traced on it.
 
-    Returns: -1 to 1; NaN for removed heads and layers without attention.
+    Returns: -1 to 1; NaN for removed heads, layers without attention, and heads whose circuit is nothing but rounding.
 
-    Raises: AnalysisError if values are not rows of a linear layer, or what heads write does not reach the unembedding
-        by additions and normalisations alone.
+    Raises: AnalysisError if values are not rows of a linear layer, or as `direct_path`.
     Source: Elhage et al. 2021, "Detecting copying heads" (eigenvalues of W_U W_OV W_E).
     """
     attention = checkpoint.attentions[text.kind]
     path = direct_path(checkpoint, text, PassSettings(text.kind), len(text.queries.ids) - 1)
-    values = _value_weights(checkpoint, path.model, text)
-    through = _embedding_to_logits(path.model)
+    values = {layer: of.from_embedding() for layer, of in _value_weights(checkpoint, path.model, text).items()}
     signs = np.full((attention.n_layers, attention.n_heads), np.nan)
-    for layer, module in path.projections.items():
-        to_output, from_embedding = path.before_addition(layer, through), values[layer].from_embedding()
-        heads = remaining_heads(layer, attention)
-        written = to_output @ weight_of(module).double()
-        size = written.shape[1] // max(1, len(heads))
-        by_value = from_embedding.unflatten(0, (-1, size))
-        n_shared = len(heads) // max(1, len(by_value))
-        for index, head in enumerate(heads):
-            circuit = by_value[index // n_shared] @ written[:, index * size : (index + 1) * size]
+    for layer, (circuits, sizes) in _circuits(path, values, attention).items():
+        for head, circuit, size in zip(remaining_heads(layer, attention), circuits, sizes, strict=True):
             eigenvalues = torch.linalg.eigvals(circuit)
-            signs[layer, head] = float(eigenvalues.real.sum() / eigenvalues.abs().sum())
+            moduli = eigenvalues.abs().sum()
+            if not is_rounding(moduli, size):
+                signs[layer, head] = float(eigenvalues.real.sum() / moduli)
     return signs
+
+
+def _circuits(
+    path: DirectPath, values: Mapping[int, Float[Tensor, "_ channel"]], attention: AttentionLayers
+) -> dict[int, tuple[Float[Tensor, "head value value"], Float[Tensor, " head"]]]:
+    """By layer: W_V W_E^T W_U W_O of each head, and the product of the sizes of its three factors."""
+    through = _embedding_to_logits(path.model)
+    circuits, squares = dict[int, Tensor](), dict[int, Tensor]()
+    for channels in torch.arange(len(through), device=through.device).split(CHANNELS_AT_ONCE):
+        for layer, to_output in path.before_addition(through[channels]).items():
+            outputs, by_value = _by_head(path, values, layer, attention)
+            written = torch.einsum("co,hos->hcs", to_output, outputs)
+            circuits[layer] = circuits.get(layer, 0) + by_value[..., channels] @ written
+            squares[layer] = squares.get(layer, 0) + to_output.square().sum()
+    found = {}
+    for layer, circuit in circuits.items():
+        outputs, by_value = _by_head(path, values, layer, attention)
+        sizes = squares[layer].sqrt() * outputs.flatten(1).norm(dim=1) * by_value.flatten(1).norm(dim=1)
+        found[layer] = (circuit, sizes)
+    return found
+
+
+def _by_head(
+    path: DirectPath, values: Mapping[int, Float[Tensor, "_ channel"]], layer: int, attention: AttentionLayers
+) -> tuple[Float[Tensor, "head channel value"], Float[Tensor, "head value channel"]]:
+    """Weights of outputs and of values of the heads that are left in a layer."""
+    n_heads = len(remaining_heads(layer, attention))
+    outputs = weight_of(path.projections[layer]).double().unflatten(1, (n_heads, -1)).transpose(0, 1)
+    by_value = values[layer].unflatten(0, (-1, outputs.shape[2]))
+    return outputs, by_value.repeat_interleave(n_heads // len(by_value), 0)
 
 
 def _embedding_to_logits(model: Any) -> Float[Tensor, "embedded unembedded"]:
@@ -82,7 +114,14 @@ class _ValueWeights:
 
     def from_embedding(self) -> Float[Tensor, "value channel"]:
         """The weights, with those of the normalisation."""
-        return self.weights if self.norm is None else pulled_back(*self.norm, self.weights)
+        if self.norm is None:
+            return self.weights
+        module, given = self.norm
+        module, given = copy.deepcopy(module).double(), given.clone()  # those of the pass are of inference mode
+        with torch.enable_grad(), HeldFactors(lambda bias: bias):
+            output = module(given.requires_grad_()[None, None])[0, 0]
+        (pulled_back,) = torch.autograd.grad(output, given, self.weights.to(output), is_grads_batched=True)
+        return pulled_back.double()
 
 
 def _value_weights(checkpoint: Checkpoint, model: Any, text: PassText) -> dict[int, _ValueWeights]:
@@ -119,7 +158,7 @@ def _value_weights(checkpoint: Checkpoint, model: Any, text: PassText) -> dict[i
         norms.clear()
 
     hooks = [module.register_forward_hook(note(since)) for module in model.modules() if is_linear(module)]
-    hooks += [module.register_forward_hook(note(norms)) for module in model.modules() if is_norm(module)]
+    hooks += [module.register_forward_hook(note(norms)) for module in model.modules() if _is_norm(module)]
     observe(model, model_inputs(checkpoint, [text]), Pass(calls=attention.calls, on_output=collect))
     for hook in hooks:
         hook.remove()
@@ -130,6 +169,12 @@ def _value_weights(checkpoint: Checkpoint, model: Any, text: PassText) -> dict[i
             f"with weights, so the OV circuits of its heads are not known. {ELSEWHERE}"
         )
     return found
+
+
+def _is_norm(module: nn.Module) -> bool:
+    """Whether it may be a normalisation: it has weights, each for one channel."""
+    own = list(module.parameters())
+    return bool(own) and all(values.ndim == 1 for values in own)
 
 
 def _rows(wanted: Float[Tensor, "key value"], output: Tensor) -> list[int] | None:

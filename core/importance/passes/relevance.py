@@ -24,6 +24,7 @@ from attention_sieve.core.attention.observed import check_heads_are_seen
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.importance.passes.head_outputs import BY_ZERO, real_tokens, with_head_outputs
+from attention_sieve.core.importance.passes.held_factors import layer_norm
 from attention_sieve.core.importance.passes.reuse import copy_sharing_weights, outermost_layers
 from attention_sieve.core.importance.per_text import TextRelevance, with_holes
 from attention_sieve.core.passes.batches import BATCH_TOKENS, check_length, plan_batches
@@ -166,21 +167,11 @@ class BackwardRules(TorchFunctionMode):
         if values is None or not values.requires_grad:
             return func(*args, **keywords)
         if func is nn.functional.layer_norm:
-            return _layer_norm(*args, **keywords)
+            return layer_norm(*args, **keywords)
         result = func(*args, **keywords)
         if func in (torch.rsqrt, Tensor.rsqrt):  # the divisor of every root-mean-square norm
             return result.detach()
         return scaled(values, result) if func in _ACTIVATIONS else result
-
-
-def _layer_norm(
-    values: Tensor, shape: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
-) -> Tensor:
-    axes = tuple(range(-len(shape), 0))
-    centred = values - values.mean(axes, keepdim=True)
-    normed = centred / (values.var(axes, unbiased=False, keepdim=True) + eps).sqrt().detach()
-    normed = normed if weight is None else normed * weight
-    return normed if bias is None else normed + bias
 
 
 def scaled(values: Tensor, result: Tensor) -> Tensor:

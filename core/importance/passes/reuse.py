@@ -7,7 +7,6 @@ calls are determined during a recorded pass.
 import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import chain
 from typing import Any
 
 from torch import Tensor, nn
@@ -19,8 +18,13 @@ from attention_sieve.core.attention.observers import Pass, current_pass
 
 
 def copy_sharing_weights(model: PreTrainedModel) -> PreTrainedModel:
-    """A copy of a model's modules that shares its weights: changes to the modules do not affect the original."""
-    shared = {id(values): values for values in chain(model.parameters(), model.buffers())}
+    """A copy of a model's modules that shares its weights: changes to the modules do not affect the original.
+
+    Weights of the copy require no gradients, as those of a model in memory may.
+    """
+    shared: dict[int, Tensor] = {id(values): values for values in model.buffers()}
+    for weights in model.parameters():
+        shared[id(weights)] = nn.Parameter(weights.detach(), False) if weights.requires_grad else weights
     return copy.deepcopy(model, shared)
 
 

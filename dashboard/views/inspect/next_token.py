@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pandas as pd
 import streamlit as st
-from jaxtyping import Float
 
-from attention_sieve.cache.looks import added_by_heads, expected_next, looked_from
+from attention_sieve.cache.looks import added_to_logit, expected_next, looked_from
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.generation.fetching import fetching, fetching_table
@@ -27,6 +26,7 @@ from attention_sieve.dashboard.views.pickers import from_list
 from attention_sieve.dashboard.views.text.on_screen import text_facts, waiting
 
 if TYPE_CHECKING:
+    from attention_sieve.core.generation.attribution import Attribution
     from attention_sieve.core.passes.outputs import NextTokens
 
 ASKED: Final = "asked token"
@@ -93,20 +93,18 @@ def _attribution(visit: Visit, screen: PassedText, tokens: "NextTokens", heads: 
     names = {f"“{plain(visible(name))}”": token for name, token in zip(tokens.names, tokens.ids)}
     start = next((name for name, token in names.items() if token == tokens.follows), None)
     token = from_list(wording.SPEAK_FOR, names, key="speak for", start=start)
-    added = _added(visit, screen, tokens, token)
+    added = _added_to_logit(visit, screen, tokens, token)
     _fetching(visit, screen, tokens, token, added)
     if added is not None:
         _added_map(visit, screen, tokens, token, added, heads)
 
 
-def _added(
-    visit: Visit, screen: PassedText, tokens: "NextTokens", token: int
-) -> Float[np.ndarray, "layer head"] | None:
-    """What each head adds to the logit of a token; None, with a sentence, where that is not known."""
+def _added_to_logit(visit: Visit, screen: PassedText, tokens: "NextTokens", token: int) -> "Attribution | None":
+    """What each part adds to the logit of a token; None, with a sentence, where that is not known."""
     try:
         with waiting() as report:
             return visit.inference.on_screen(
-                visit.engine, added_by_heads, screen.text, visit.settings, tokens.position, token, report=report
+                visit.engine, added_to_logit, screen.text, visit.settings, tokens.position, token, report=report
             )
     except AnalysisError as error:
         st.info(plain(str(error)))
@@ -118,15 +116,15 @@ def _added_map(
     screen: PassedText,
     tokens: "NextTokens",
     token: int,
-    added: Float[np.ndarray, "layer head"],
+    added: "Attribution",
     heads: list[Head],
 ) -> None:
     name = visible(tokens.names[tokens.ids.index(token)])
     picture = HeadMap(
         title=wording.added(name),
         label=f"{wording.added(name)}, heads of {visit.engine.files.name}",
-        values=added,
-        bound=round_bound(float(np.nanmax(np.abs(added)))),
+        values=added.adds.heads,
+        bound=round_bound(float(np.nanmax(np.abs(added.adds.heads)))),
         signed=True,
         low_label=wording.AGAINST,
         high_label=wording.FOR,
@@ -139,7 +137,7 @@ def _added_map(
         file="map of direct logit attribution",
         facts=_facts(visit, screen, tokens, f"--token-id={token}") | {"next token": name},
     )
-    st.caption(wording.ADDED_NOTE)
+    st.caption(f"{wording.parts(added.adds)} {wording.ADDED_NOTE}{wording.CAP_NOTE if added.capped else ''}")
 
 
 def _fetching(
@@ -147,18 +145,21 @@ def _fetching(
     screen: PassedText,
     tokens: "NextTokens",
     token: int,
-    added: Float[np.ndarray, "layer head"] | None,
+    added: "Attribution | None",
 ) -> None:
-    """A ranking of heads: what each says for the token, and where it looked from the token before."""
+    """A ranking of heads: what each adds for the token, where it looked from the token before, and what it took."""
     looked, position = screen.text_attention.text, tokens.position
     with waiting() as report:
         row = visit.inference.on_screen(visit.engine, looked_from, screen.text, visit.settings, position, report=report)
-    found = fetching(row, looked.queries.ids[: position + 1], token)
-    table = fetching_table(found, added, looked.keys.tokens)
-    st.markdown(wording.fetched(visible(tokens.names[tokens.ids.index(token)])))
+    found = fetching(row, looked.queries.ids[: position + 1], token, added)
+    table = fetching_table(found, looked.keys.tokens)
+    st.markdown(wording.fetched(visible(tokens.names[tokens.ids.index(token)]), found))
+    logits = partial(st.column_config.NumberColumn, format="%+.2f")
     share = st.column_config.ProgressColumn("attention", format="percent", min_value=0, max_value=1)
     columns = {
-        "adds": st.column_config.NumberColumn(format="%+.2f", help=wording.ADDED_NOTE),
+        "adds": logits(help=wording.ADDED_NOTE),
+        "capped": logits(help=wording.CAPPED_HELP),
+        "from copies": logits(help=wording.FROM_COPIES_HELP),
         "looks at": st.column_config.TextColumn(help=wording.LOOKS_AT_HELP),
         "share": share,
         "on copies": st.column_config.ProgressColumn(

@@ -3,6 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+import numpy as np
+
+from attention_sieve.core.generation.attribution import Parts
+from attention_sieve.core.generation.fetching import Fetching
 from attention_sieve.core.roles.measures import Scale
 from attention_sieve.core.roles.record import Keys
 from attention_sieve.core.roles.roles import role_named, role_title
@@ -121,9 +125,26 @@ FOR: Final = "for it"
 AGAINST: Final = "against it"
 ADDED_NOTE: Final = (
     "What each head adds directly to the logit of this token, relative to the mean of all tokens, with the scale of "
-    "the last normalisation as it is in this text (direct logit attribution). What later layers make of it is not "
-    "counted: a head with 0 may still matter, as switching it off shows."
+    "each normalisation and every other factor as it is in this text (direct logit attribution). What later layers "
+    "make of it is not counted: a head with 0 may still matter, as switching it off shows."
 )
+CAP_NOTE: Final = (
+    " This model bounds its logits by a soft cap; these numbers are before it, the column *capped* after it."
+)
+CAPPED_HELP: Final = "The same after the soft cap: what it takes of the logit of each token counts as a factor."
+FROM_COPIES_HELP: Final = (
+    "What of *adds* goes if this head's values at the earlier copies are replaced by the mean of its values at the "
+    "other tokens: what it took from the copies."
+)
+
+
+def parts(adds: Parts) -> str:
+    """What heads, the rest of the layers and the embedding add together."""
+    heads, rest = float(np.nansum(adds.heads)), float(adds.blocks.sum()) + adds.end
+    return (
+        f"All heads together add {heads:+.2f}, the rest of the layers (MLPs) {rest:+.2f}, the embedding "
+        f"{adds.embedding:+.2f}: the logit is {adds.total:+.2f} from the mean."
+    )
 
 
 def added(name: str) -> str:
@@ -134,11 +155,17 @@ FOLLOWS_HELP: Final = "Marks the token that follows in the text."
 LOOKS_AT_HELP: Final = "The token with most of this head's attention, from the token after which this one is predicted."
 
 
-def fetched(name: str) -> str:
-    """Title of the ranking of heads by what they say for a token; the name is escaped here."""
+def fetched(name: str, found: Fetching) -> str:
+    """Title of the ranking of heads; the name is escaped here."""
+    name, select = plain(name), "Select a row to see the head's arcs."
+    if not found.by_chance:
+        return f"**Which heads speak for “{name}”?** No copy of it stands earlier, so none fetched it. {select}"
+    if found.from_copies is None:
+        return f"**Which heads look at earlier copies of “{name}”?** What they take from there is not known. {select}"
     return (
-        f"**Which heads fetched “{plain(name)}”?** What each adds to its logit, and where it looked. A head that adds "
-        "much and looks at a copy is likely to have copied it. Select a row to see the head's arcs."
+        f"**Which heads fetched “{name}”?** A head that fetched it looks at an earlier copy and takes from there what "
+        "it adds to its logit. First those that lose most of it if the copy's value is replaced (*from copies*). "
+        f"{select}"
     )
 
 
