@@ -53,7 +53,8 @@ def chat_text(checkpoint: Checkpoint, turns: Sequence[Turn]) -> Text:
     After a turn of the user, that is the beginning of a turn of the assistant; a last turn of the assistant is left
     open, so that the model goes on with it.
 
-    Returns: a text of ids, with the tokens of each turn in `given.turns`.
+    Returns: a text of ids, with the tokens of each turn in `given.turns`, those of the system message first that the
+        template itself writes where there is no turn of the system.
 
     Raises: AnalysisError for a tokenizer without a template, a template that fails or changes what was typed, and for
         turns that hold a special token.
@@ -104,4 +105,21 @@ def _rendered(checkpoint: Checkpoint, turns: Sequence[Turn]) -> tuple[str, list[
             f"The chat template of {name} leaves out or changes what was typed, so its own tokens cannot be told from "
             "yours. Type other turns, or switch the chat off."
         )
-    return rendered, spans
+    return rendered, [*_default_message(checkpoint, turns, rendered), *spans]
+
+
+def _default_message(checkpoint: Checkpoint, turns: Sequence[Turn], rendered: str) -> list[tuple[int, int]]:
+    """Characters of the system message that the template writes by itself, if it does: where one would stand that is
+    given."""
+    if turns[0]["role"] == "system":
+        return []
+    stand_in = _STAND_IN.format("system")
+    chat = [{"role": "system", "content": stand_in}, *turns]
+    try:
+        (with_one,) = written(checkpoint.files.name, checkpoint.tokenizer, [chat])
+    except AnalysisError:  # the template takes no turn of the system
+        return []
+    before, given, after = with_one.partition(stand_in)
+    first, end = len(before), len(rendered) - len(after)
+    is_there = given and first < end and rendered.startswith(before) and rendered.endswith(after)
+    return [(first, end)] if is_there else []

@@ -142,6 +142,11 @@ def in_template(text: PassText) -> Bool[np.ndarray, " key"]:
     return of_template(text.keys)
 
 
+def in_template_after_first(text: PassText) -> Bool[np.ndarray, " key"]:
+    """The tokens of the chat template without the first token, which attracts attention in any text."""
+    return in_template(text) & ~is_first(text)
+
+
 def query_sides(text: PassText) -> Int[np.ndarray, " query"]:
     """Segment that is each query's block sieve: 0 up to the last token of the first segment, then 1.
 
@@ -222,4 +227,4 @@ def in_causal_models(text: PassText, causal: bool) -> bool:
 
 def in_chats(text: PassText, causal: bool) -> bool:
     """Texts in which a chat template put tokens around turns."""
-    return bool(in_template(text).any())
+    return bool(in_template_after_first(text).any())

@@ -27,7 +27,7 @@ from attention_sieve.core.roles.record import (
     in_chats,
     in_first_segment,
     in_second_segment,
-    in_template,
+    in_template_after_first,
     is_cls,
     is_first,
     is_sep,
@@ -140,13 +140,14 @@ RECORDS: Final = (
     ),
     Role(
         name="template",
-        expects="the tokens of the chat template",
+        expects="the tokens of the chat template after the first token",
         meaning="Looks at the tokens that the chat template puts around the turns of a chat, such as the names of who "
-        "speaks.",
-        sieve=Keys((in_template,)),
+        "speaks; the first token, at which many heads look in any text, is left out.",
+        sieve=Keys((in_template_after_first,)),
         applies=in_chats,
         lacks="it needs a chat, around whose turns a template puts tokens of its own",
         is_usual=False,
+        version=2,
     ),
 )
 """Every role. The usual ones come first, and of those the ones with a corner of the grid."""

@@ -241,8 +241,8 @@ class GivenTokens:
     answer: tuple[int, int] | None = None
     """First and one-past-last token of the copy, which comes after the needle."""
     turns: tuple[tuple[int, int], ...] | None = None
-    """First and one-past-last token of what is said in each turn of a chat, in order; all other tokens are those of the
-    chat template. None if it is no chat."""
+    """First and one-past-last token of what is said in each turn of a chat, in order, also in a system message of the
+    template's own; all other tokens are those of the chat template. None if it is no chat."""
 
     @property
     def fields(self) -> dict[str, object]:

@@ -74,7 +74,14 @@ def test_ids_are_those_of_transformers_and_the_turns_hold_what_was_typed(chattin
         list(chat), add_generation_prompt=not goes_on, continue_final_message=goes_on
     )["input_ids"]
     assert list(text.given.ids) == expected
-    assert said(checkpoint, text) == [turn["content"] for turn in chat]
+    default = ["Be kind."] if template == SYSTEM else []
+    assert said(checkpoint, text) == [*default, *(turn["content"] for turn in chat)]
+
+
+def test_a_system_turn_stands_in_place_of_the_templates_own_message(chatting):
+    checkpoint = chatting(SYSTEM)
+    chat = turns(("system", "a cat"), ("user", "a dog"))
+    assert said(checkpoint, chat_text(checkpoint, chat)) == ["a cat", "a dog"]
 
 
 @given(content=st.text(st.characters(exclude_categories=("Cs", "Cc", "Co", "Zl", "Zp", "Zs")), min_size=1))
@@ -82,7 +89,7 @@ def test_whatever_is_typed_stands_in_its_turn(decoder, content):
     checkpoint = decoder("qwen3")
     checkpoint.tokenizer.chat_template = SYSTEM
     if "<" not in content:
-        assert said(checkpoint, chat_text(checkpoint, turns(("user", content)))) == [content]
+        assert said(checkpoint, chat_text(checkpoint, turns(("user", content)))) == ["Be kind.", content]
 
 
 def test_tokens_around_the_turns_are_the_templates_and_what_is_written_is_not(chatting):

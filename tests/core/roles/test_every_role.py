@@ -9,7 +9,7 @@ from passing import of_source
 
 from attention_sieve.core.attention.settings import Window
 from attention_sieve.core.roles.record import DIRECTIONS
-from attention_sieve.core.roles.roles import BY_NAME
+from attention_sieve.core.roles.roles import BY_NAME, DECODER_ROLES
 from attention_sieve.core.roles.sieves import sieve_cells
 from attention_sieve.core.texts.given import GivenTokens
 from attention_sieve.core.texts.relations import RELATIONS
@@ -54,7 +54,7 @@ def copied_from_needle(source, query):
 
 def of_template(source, query):
     turns = source.given.turns if source.given else ()
-    return [key for key in range(len(source.ids)) if turns and not any(key in range(*turn) for turn in turns)]
+    return [key for key in range(1, len(source.ids)) if turns and not any(key in range(*turn) for turn in turns)]
 
 
 KEYS = {
@@ -106,3 +106,11 @@ def test_a_sieve_drawn_in_a_window_is_cut_from_the_whole(role, causal):
 def test_both_directions_of_a_relation_are_drawn_together():
     both = sieve_cells("syntactic:nsubj", of_text(PAIR), False, DIRECTIONS)
     assert np.argwhere(both).tolist() == [[1, 3], [2, 3], [3, 1], [3, 2]]
+
+
+@pytest.mark.parametrize("role", [*DECODER_ROLES, "template"])
+def test_no_role_of_decoders_rests_on_a_first_token_that_begins_every_text(role):
+    """But for the second token, whose previous one it is: it attracts attention for a reason of its own."""
+    cells = sieve_cells(role, of_text(SINGLE), True)
+    assert np.any(cells)
+    assert not np.any(cells[2:, 0])
