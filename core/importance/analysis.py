@@ -14,6 +14,8 @@ from attention_sieve.core.importance.finding import (
     metric_facts,
 )
 from attention_sieve.core.importance.measures import (
+    LEAST_DAMAGE,
+    MISSED,
     Measure,
     attributions,
     confidence,
@@ -80,6 +82,9 @@ IMPORTANCE_COLUMNS: Final = {
     "layer": "index of the layer, from 0",
     "head": "index of the head, from 0",
     "value": "importance of the head; larger is more important",
+    "blind": "whether a first-order measure (gradients, attributions, relevance) misses a head that matters: its "
+    f"value is below 0 or at most {MISSED:.0%} of the greatest, and the damage by ablation at least {LEAST_DAMAGE:.0%} "
+    "of the greatest, as where a softmax or a prediction is saturated; empty for other measures and without ablation",
 }
 AGREEMENT_COLUMNS: Final = {
     "measure": "name of the measure",
@@ -171,7 +176,10 @@ def importance_table(finding: ImportanceFinding) -> "pd.DataFrame":
     parts = []
     for measure, values in finding.values.items():
         layer, head = (axis.ravel() for axis in np.indices(values.shape))
-        parts.append(pd.DataFrame({"measure": measure, "layer": layer, "head": head, "value": values.ravel()}))
+        missed = finding.missed.get(measure)
+        blind = pd.array([None] * values.size if missed is None else missed.ravel(), "boolean")
+        of_measure = {"measure": measure, "layer": layer, "head": head, "value": values.ravel(), "blind": blind}
+        parts.append(pd.DataFrame(of_measure))
     return pd.concat(parts, ignore_index=True)
 
 

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from attention_sieve.core.attention.settings import Head, highest_head
 from attention_sieve.core.importance.agreement import Agreement, agreements
 from attention_sieve.core.importance.effects import Draws, Effects, KeptAlone, effects, kept_alone
-from attention_sieve.core.importance.measures import Measure, damage
+from attention_sieve.core.importance.measures import ABLATION, FIRST_ORDER, Measure, damage, missed_heads
 from attention_sieve.core.importance.metrics import Score, TextOutcomes
 from attention_sieve.core.importance.per_text import LabelledText
 from attention_sieve.core.importance.settings import AblationSettings, ImportanceSettings
@@ -117,6 +117,13 @@ class ImportanceFinding:
     def values(self) -> dict[str, Float[np.ndarray, "layer head"]]:
         """Values of each measure over all texts; larger means more important."""
         return {measure.name: measure.values(len(self.items)) for measure in self.measures}
+
+    @cached_property
+    def missed(self) -> dict[str, Bool[np.ndarray, "layer head"]]:
+        """By first-order measure: heads that matter by ablation, and that it does not see; empty without ablation."""
+        by_ablation = self.values.get(ABLATION)
+        names = [] if by_ablation is None else [name for name in FIRST_ORDER if name in self.values]
+        return {name: missed_heads(self.values[name], by_ablation) for name in names}
 
     @cached_property
     def agreements(self) -> dict[str, Agreement]:

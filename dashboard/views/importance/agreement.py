@@ -5,7 +5,9 @@ from typing import Final
 
 import numpy as np
 import streamlit as st
+from jaxtyping import Bool
 
+from attention_sieve.core.attention.settings import head_names
 from attention_sieve.core.command_lines import given_options
 from attention_sieve.core.importance.agreement import NO_ORDER, Agreement
 from attention_sieve.core.importance.analysis import AGREEMENT_COLUMNS, IMPORTANCE_ANALYSIS, agreement_table
@@ -67,6 +69,15 @@ ABOUT: Final[Mapping[str, str]] = {
 """What each measure is, in a few words."""
 
 
+def blind(missed: Bool[np.ndarray, "layer head"]) -> str:
+    """Which heads a first-order measure does not see."""
+    heads = head_names(zip(*map(np.ndarray.tolist, np.nonzero(missed))))
+    return (
+        f"Blind for {heads}: without {'it' if missed.sum() == 1 else 'them'} the score is clearly worse, and this "
+        "measure gives nothing or the opposite sign, as slopes do where a softmax or a prediction is saturated."
+    )
+
+
 def cheaper_measures(importance: Importance) -> None:
     st.markdown(SEE)
     normalised = toggle(NORMALISE, key="normalise", help=NORMALISE_HELP)
@@ -97,6 +108,8 @@ def cheaper_measures(importance: Importance) -> None:
     with right:
         _scatter(comparison, agreement, as_ranks, importance, facts)
         st.caption(f"{agreement.measure.capitalize()}: {ABOUT[agreement.measure]}.")
+        if (missed := comparison.missed.get(agreement.measure)) is not None and missed.any():
+            st.caption(blind(missed))
         st.caption(INTERVALS)
         if comparison.conserved is not None:
             st.caption(conserved(comparison.conserved))
