@@ -25,7 +25,8 @@ COMPARISON_COLUMNS: Final = {
     "texts": "number of texts with a score under both checkpoints",
     "mean_a": "mean score under the reference",
     "mean_b": "mean score under the compared checkpoint",
-    "difference": "mean of b - a",
+    "difference": "mean of b - a, in which differences up to rounding count as 0: in float32 those up to 0.00001 of "
+    "1 + the score, so that p may differ from that of the scores in files",
     "t": "paired t-test, two-sided; empty for fewer than two texts and for constant differences",
     "p": "p-value of this test",
     "p_adjusted": "p after correction",

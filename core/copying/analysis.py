@@ -20,12 +20,14 @@ if TYPE_CHECKING:
 COLUMNS: Final = {
     "layer": "index of the layer, from 0",
     "head": "index of the head, from 0",
-    "looks": "mean score of looking at the tokens of the role",
+    "looks": "mean score of looking at the tokens of the role; of retrieval a share of attention, where Wu et al. "
+    "count how often the token has most of it, which tells other heads",
     "writes": "mean copying score, from -1 (raises only other tokens) to 1 (raises only the token looked at); empty "
-    "for a head that raises none",
+    "for a head that raises none but rounding. Weights of normalisations on the way count, which published direct-path "
+    "scores of bare weights leave out: the two may differ in sign",
     "times": "how many times as much the head raises the token looked at as the mean token of the sample; 1 by chance",
     "ov_sign": "sum of the eigenvalues of the head's OV circuit over the sum of their moduli, from weights alone: 1 "
-    "copies, -1 suppresses",
+    "copies, -1 suppresses; empty where the circuit is nothing but rounding. Weights of normalisations count here, too",
     "full": "loss on second copies with all heads on, in nats a token",
     "without": "the same without this head",
     "delta": "without - full",

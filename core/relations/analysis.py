@@ -38,7 +38,8 @@ COLUMNS: Final = {
     "attends to most is predicted as its dependent",
     "layer": "index of the layer, from 0",
     "head": "index of the head, from 0",
-    "cases": "number of words with this relation",
+    "cases": "number of words with this relation, or of marked pairs; a token that two words share counts only for "
+    "the one in which it starts",
     "left_out": "words that are not cases, because they or their heads have no tokens",
     "documents": "number of documents with cases; empty if documents are unknown",
     "accuracy": "share of the cases in which the head predicts the right word",
