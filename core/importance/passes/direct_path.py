@@ -127,8 +127,8 @@ class DirectPath:
         self._block, self._is_between = -1, True
         self._cut_off_at: set[tuple[int, bool]] = set()
         """Where the stream passes modules with weights, as in additions."""
-        self._unembedded: Tensor | None = None
-        self._raw = self._logits = torch.empty(0)
+        self._unembedded = self._raw = self._logits = torch.empty(0)
+        """At the position: what is unembedded, what that gives, and the logits."""
         self._precision = 0.0
         self._hooks = list(self._hooked())
 
@@ -170,7 +170,7 @@ class DirectPath:
             hook.remove()
         self._logits = self._row(logits)
         is_cut_off = (self._block, True) in self._cut_off_at
-        if self._unembedded is None or not self._unembedded.requires_grad or is_cut_off:
+        if not self._unembedded.requires_grad or is_cut_off:
             raise AnalysisError(
                 f"{type(self.model).__name__} does more than to normalise before it predicts a token, so what single "
                 f"heads add to it is not known. {ELSEWHERE}"
@@ -212,7 +212,6 @@ class DirectPath:
         self, parts: Sequence[Tensor], directions: Float[Tensor, "direction channel"]
     ) -> Sequence[Tensor | None]:
         """Gradients of the products of directions and what is unembedded at the position; None for what is no part."""
-        assert self._unembedded is not None  # or `end` would have raised
         row = self._unembedded
         return torch.autograd.grad(
             row, parts, directions.to(row), retain_graph=True, allow_unused=True, is_grads_batched=True
