@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from attention_sieve.core.roles.roles import RECORDS
+from attention_sieve.core.statistics.cases import LEAST_TIMES
 
 TERMS: Final = {
     "layer": "One of the steps in which a model computes, with heads of its own. Layers and heads are counted from 0.",
@@ -27,7 +28,7 @@ TERMS: Final = {
     "positional head": "A head for which most tokens look most at the token at one distance, such as the next one.",
     "looks there from everywhere": (
         "A head that gives a word nearly as much attention from other words as from the word that a relation joins to "
-        "it; a head that follows the relation gives it at least twice as much."
+        f"it; a head that follows the relation gives it at least {LEAST_TIMES:g} times as much."
     ),
     "best fixed offset": (
         "A baseline for grammar: always guess the word at one distance, the one that is most often right for the "

@@ -12,9 +12,10 @@ from jaxtyping import Bool, Float, Int
 
 from attention_sieve.core.comparison.transitions import check_heads
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.roles.hypotheses import CONSTANT_SPREAD, Criterion, Moments, corrected
+from attention_sieve.core.roles.hypotheses import CONSTANT_SPREAD, Criterion, corrected
 from attention_sieve.core.statistics.means import (
     Correction,
+    Moments,
     half_interval,
     moments,
     ratio,

@@ -43,11 +43,11 @@ from attention_sieve.core.roles.analysis import (
     ROLE_SCORES,
     UNIFORM,
 )
-from attention_sieve.core.roles.hypotheses import LACKS, Criterion, HeadTests, Moments, tests_of_moments, untested
+from attention_sieve.core.roles.hypotheses import LACKS, Criterion, HeadTests, tests_of_moments, untested
 from attention_sieve.core.roles.measures import SYNTACTIC
 from attention_sieve.core.roles.uncertainty.anytime import tests_of_evidence
 from attention_sieve.core.statistics.evidence import evidence_of
-from attention_sieve.core.statistics.means import wilson
+from attention_sieve.core.statistics.means import Moments, wilson
 from attention_sieve.core.statistics.series import SCORE_BINS, SHARE_BINS, TAUS, Bins, Sums, with_zeros
 from attention_sieve.core.surface.analysis import (
     LAYER_NAMES,

@@ -57,6 +57,7 @@ from attention_sieve.core.roles.tables import (
     read_score_table,
     score_table,
 )
+from attention_sieve.core.statistics.cases import LEAST_TIMES
 from attention_sieve.core.texts.text import Text, decoded
 
 OF_READING: Final = ("checkpoint", "texts", "text_columns", "parser", "random_weights", "attention", "off")
@@ -70,8 +71,8 @@ CONTROL_COLUMNS: Final = {
     "heads": "number of heads that have the role",
     "of": "number of all heads",
     "positional": "of the heads with a syntactic role, or a written one that joins tokens, how many do not score "
-    "significantly higher on related pairs than on unrelated pairs at the same distance; empty for other roles and for "
-    "controls",
+    f"significantly higher, and {LEAST_TIMES:g} times as high, on related pairs as on unrelated pairs at the same "
+    "distance; empty for other roles and for controls",
 }
 PAIR_COLUMNS: Final = {
     "role": "name of the syntactic or written role",
@@ -79,11 +80,13 @@ PAIR_COLUMNS: Final = {
     "head": "index of the head, from 0",
     "texts": "number of texts with both kinds of pairs",
     "related": "mean score of related pairs",
-    "control": "mean score of unrelated pairs at the same distance",
+    "control": "the same of unrelated pairs at the same distance, as a multiple of what uniform attention gives to "
+    "related ones",
     "p_control": "one-sided p-value of related being above control",
     "p_control_adjusted": "p_control after correction",
     "holds": "whether the head has the role",
-    "positional": "whether it has the role but does not score significantly higher on related pairs",
+    "positional": "whether it has the role but does not score significantly higher, and "
+    f"{LEAST_TIMES:g} times as high, on related pairs",
 }
 
 

@@ -15,10 +15,12 @@ from attention_sieve.core.roles.record import LACKS
 from attention_sieve.core.roles.roles import BY_NAME
 from attention_sieve.core.statistics.means import (
     Correction,
+    Moments,
     adjusted,
     check_alpha,
     half_interval,
     moments,
+    moments_by_document,
     ratio,
     rejects,
 )
@@ -30,11 +32,14 @@ Family = Literal["role", "all"]
 FAMILY_AXES: Final[dict[Family, int]] = {"role": 2, "all": 3}
 """Last axes of tests by role, layer and head over which a family extends."""
 ONE_TEXT: Final = "only 1 text takes part, and a test needs at least 2"
+FEWEST: Final = 10
+"""With fewer texts, a map of roles is mostly noise: of the roles that the bundled checkpoint held over 128 texts under
+the paper's rule, it lost 66% over 5 of them."""
+FEW: Final = 20
+"""With fewer texts, such a map is weak: over 10 of them the checkpoint lost 27%, over 20 still 13%."""
 CONSTANT_SPREAD: Final = 1e-3
 """A score counts as constant, and is not tested, if its standard deviation is at most this share of its mean; it is
-above a threshold only if its mean is above it by more than this share."""
-
-
+above a threshold only if its mean is above it by more than this share, and that over FEWEST texts or more."""
 LEAST_GAIN: Final = 0.1
 """A role requires a score above that of uniform attention by at least this share of it. Random weights prefer some
 tokens a little, on every text alike: their block scores reach 1.07 times that of uniform attention, and a test against
@@ -99,6 +104,7 @@ class HeadTests:
     roles: tuple[str, ...]
     settings: Criterion
     texts: Int[np.ndarray, "role layer head"]
+    """Number of texts to which the role applies; of their documents, where these are the units."""
     mean: Float[np.ndarray, "role layer head"]
     """Mean score; NaN without texts."""
     std: Float[np.ndarray, "role layer head"]
@@ -120,7 +126,8 @@ class HeadTests:
     high: Float[np.ndarray, "role layer head"]
     holds: Bool[np.ndarray, "role layer head"]
     constant: Bool[np.ndarray, "role layer head"]
-    """Whether the score is constant, so that only the mean decides."""
+    """Whether the score is constant, so that there is no p-value: the mean decides over FEWEST texts or more, and over
+    fewer no head has the role."""
     evidence: Float[np.ndarray, "role layer head"] | None = None
     """Where roles are decided by evidence and not by a test: its natural logarithm; NaN where no text takes part."""
 
@@ -130,6 +137,7 @@ def role_tests(
     roles: tuple[str, ...],
     settings: Criterion,
     uniform: Float[np.ndarray, "text role layer"] | float,
+    document: Int[np.ndarray, " text"] | None = None,
 ) -> HeadTests:
     """Which head has which role: one-sided one-sample t-tests of the scores against tau and against uniform attention.
 
@@ -140,10 +148,12 @@ def role_tests(
     Args:
         scores: sieve bias scores, or shares above chance; NaN where a role is not applicable to a text.
         uniform: score of uniform attention on each text, or one number where it is the same on all.
+        document: number of each text's document, which are then the units of tests and intervals; None where texts
+            count as independent.
 
     Returns: the tests; intervals always use the sample standard deviation. A constant score has no p-value, is left out
-        of the correction, and has its role if its mean is above the threshold. With fewer than 2 texts, only method
-        "mean" can assign roles.
+        of the correction, and has its role if its mean is above the threshold over FEWEST texts or more. With fewer
+        than 2 texts, only method "mean" can assign roles.
     Raises:
         AnalysisError: for an infinite score.
         ValueError: if the number of role names differs from the role axis.
@@ -154,11 +164,8 @@ def role_tests(
     if len(roles) != scores.shape[1]:
         raise ValueError(f"{len(roles)} role names for {scores.shape[1]} roles.")
     above_uniform = scores - clearly_above(np.asarray(uniform))
-    return tests_of_moments(moments(scores), moments(above_uniform), roles, settings)
-
-
-Moments = tuple[Int[np.ndarray, "*cell"], Float[np.ndarray, "*cell"], Float[np.ndarray, "*cell"]]
-"""Count, mean and sum of squared deviations, as of `attention_sieve.core.statistics.means.moments`."""
+    of_scores, of_excess = (moments_by_document(values, document) for values in (scores, above_uniform))
+    return tests_of_moments(of_scores, of_excess, roles, settings)
 
 
 def tests_of_moments(scores: Moments, above_uniform: Moments, roles: tuple[str, ...], settings: Criterion) -> HeadTests:
@@ -204,6 +211,11 @@ class OneSided:
     def constant_above(self) -> Bool[np.ndarray, "*cell"]:
         """Whether the values are constant and above the threshold by more than rounding."""
         return self.constant & (self.mean > self.threshold * (1 + CONSTANT_SPREAD))
+
+    @property
+    def is_open(self) -> Bool[np.ndarray, "*cell"]:
+        """Whether the values are constant above the threshold over too few texts to be decided by their mean."""
+        return self.constant_above & (self.texts < FEWEST)
 
 
 def one_sided(
@@ -254,7 +266,7 @@ def decided(parts: Sequence[OneSided], settings: Criterion) -> Bool[np.ndarray, 
     if settings.method == "mean":
         return np.all([part.mean > part.threshold for part in parts], axis=0)
     p = _largest(parts)
-    constant = np.all([part.constant_above for part in parts], axis=0)
+    constant = np.all([part.constant_above & ~part.is_open for part in parts], axis=0)
     n_axes = FAMILY_AXES[settings.family]
     families = p.reshape(-1, int(np.prod(p.shape[p.ndim - n_axes :])))
     rejected = rejects(families, settings.correction, settings.alpha).reshape(p.shape)
@@ -267,14 +279,14 @@ def clearly_above(uniform: Float[np.ndarray, "*cell"]) -> Float[np.ndarray, "*ce
 
 
 def _largest(parts: Sequence[OneSided]) -> Float[np.ndarray, "*cell"]:
-    """The largest p-value; NaN where all parts are constant.
+    """The largest p-value; NaN where all parts are constant, or one is over too few texts to be decided.
 
     Where only some are constant, one that is above its threshold leaves the decision to the others, and one that is not
     has a p-value of 1.
     """
     p = [np.where(part.constant, np.where(part.constant_above, np.nan, 1), part.p) for part in parts]
-    all_constant = np.all([part.constant for part in parts], axis=0)
-    return np.where(all_constant, np.nan, np.fmax.reduce(p))
+    has_none = np.all([part.constant for part in parts], axis=0) | np.any([part.is_open for part in parts], axis=0)
+    return np.where(has_none, np.nan, np.fmax.reduce(p))
 
 
 def corrected(p: Float[np.ndarray, "role layer head"], settings: Criterion) -> Float[np.ndarray, "role layer head"]:
@@ -330,11 +342,6 @@ def tested_roles(tests: HeadTests, roles: tuple[str, ...]) -> tuple[str, ...]:
 RESAMPLES: Final = 200
 CERTAIN: Final = 0.95
 """A label that stays the same in a smaller share of resamples is shown faint."""
-FEWEST: Final = 10
-"""With fewer texts, a map of roles is mostly noise: of the roles that the bundled checkpoint held over 128 texts under
-the paper's rule, it lost 66% over 5 of them."""
-FEW: Final = 20
-"""With fewer texts, such a map is weak: over 10 of them the checkpoint lost 27%, over 20 still 13%."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

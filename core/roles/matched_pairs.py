@@ -1,8 +1,9 @@
 """A control for roles whose sieves are pairs: syntactic ones, and those that a reader has written.
 
 A head that attends to the next word attends to the heads of many dependents. A head that follows a relation scores
-higher on the pairs of words that the relation joins than on other pairs of the same text at the same signed distance.
-One that does not is positional. The pairs of a written role are compared likewise, token by token.
+higher on the pairs of words that the relation joins than on other pairs of the same text at the same signed distance:
+significantly, and at least LEAST_TIMES as high. One that does not is positional. The pairs of a written role are
+compared likewise, token by token.
 """
 
 from collections import Counter
@@ -25,7 +26,8 @@ from attention_sieve.core.roles.measures import (
 from attention_sieve.core.roles.pair_sieves import oriented
 from attention_sieve.core.roles.record import DIRECTIONS, Pairs, Role
 from attention_sieve.core.roles.roles import role_named
-from attention_sieve.core.statistics.means import moments
+from attention_sieve.core.statistics.cases import LEAST_TIMES
+from attention_sieve.core.statistics.means import moments, moments_by_document
 from attention_sieve.core.texts.relations import RELATIONS, ROOT, UNIVERSAL, Dependencies, TokenPair, tokens_of
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText
@@ -42,7 +44,9 @@ class TextMatches:
     """Mean score, by the measures of the roles, of the pairs that a relation joins and that have a pair to be compared
     with."""
     unrelated: Float[np.ndarray, "measure layer head"]
-    """Mean over the same relations of the mean score of the pairs at the same distance that no relation joins."""
+    """Mean over the same relations of the attention between pairs at the same distance that no relation joins, as a
+    multiple of what uniform attention gives to those that one joins: where tokens see earlier ones alone, it would give
+    less to later queries, and so a head that always looks at one distance gets the same in both."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -83,7 +87,7 @@ class MatchedTests:
     """One-sided p-value of "the first is above the second", paired by text; NaN with fewer than 2 texts."""
     p_adjusted: Float[np.ndarray, "role layer head"]
     beats: Bool[np.ndarray, "role layer head"]
-    """Whether the first is above the second at the level of the criterion."""
+    """Whether the first is above the second at the level of the criterion, and at least LEAST_TIMES as high."""
 
     def positional(self, tests: HeadTests) -> Bool[np.ndarray, "role layer head"]:
         """Which heads hold a role and do not beat pairs at the same distance, by the roles of the tests.
@@ -185,7 +189,8 @@ Entries = tuple[Int[np.ndarray, "_ 2"], Float[np.ndarray, " _"]]
 def _beside_others(
     text: PassText, pairs: Sequence[TokenPair], bounds: Int[np.ndarray, "query 2"]
 ) -> tuple[Entries, Entries]:
-    """The entries of the pairs of a text that others can be compared with, and of these; uniform attention scores 1."""
+    """The entries of the pairs of a text that others can be compared with, weighted so that uniform attention scores 1;
+    and of these others, which have the same weights."""
     place, n_visible = np.arange(len(bounds)), bounds[:, 1] - bounds[:, 0]
     is_live = (bounds[:, :1] <= place) & (place < bounds[:, 1:])
     is_joined = np.zeros_like(is_live)
@@ -211,46 +216,49 @@ def _beside_others(
     for distance in set((at[:, 1] - at[:, 0]).tolist()):
         is_here, other = at[:, 1] - at[:, 0] == distance, others_at[distance]
         others.append(other)
-        of_others.append((weight / n_visible[at[:, 0]])[is_here].sum() / len(other) * n_visible[other[:, 0]])
+        of_others.append(np.full(len(other), weight[is_here].sum() / len(other)))
     return (at, weight), (np.concatenate(others), np.concatenate(of_others))
 
 
 def _entries(pairs: MatchedPairs, direction: str, bounds: Int[np.ndarray, "query 2"]) -> dict[tuple[int, int], Cells]:
     """Cells of one text in one direction: 0 (related) or 1 (unrelated) and role -> cells with their weights."""
     unrelated = {
-        distance: [cells for pair in of_distance if (cells := _cells(pair, direction, bounds))]
+        distance: [cells for pair in of_distance if (cells := _live(pair, direction, bounds))]
         for distance, of_distance in pairs.unrelated.items()
     }
     related = [
-        (distance, 1 + RELATIONS.index(pair.name), cells)
+        (distance, 1 + RELATIONS.index(pair.name), _weighted(cells, bounds))
         for distance, pair in pairs.related
-        if unrelated[distance] and (cells := _cells(pair, direction, bounds))
+        if unrelated[distance] and (cells := _live(pair, direction, bounds))
     ]
     by_score: dict[tuple[int, int], Cells] = {}
     for role in range(len(SYNTACTIC)):
         own = [(distance, cells) for distance, relation, cells in related if role in (0, relation)]
         if not own:
             continue
-        by_score[0, role] = [cell for _, cells in own for cell in _scaled(cells, 1 / len(own))]
+        by_score[0, role] = [(query, key, weight / len(own)) for _, cells in own for query, key, weight in cells]
+        weights = Counter[int]()
+        for distance, cells in own:
+            weights[distance] += sum(weight for _, _, weight in cells) / len(own)
         by_score[1, role] = [
-            cell
-            for distance, n_related in Counter(distance for distance, _ in own).items()
-            for cells in unrelated[distance]
-            for cell in _scaled(cells, n_related / len(own) / len(unrelated[distance]))
+            (query, key, weight / len(unrelated[distance]) / len(at))
+            for distance, weight in weights.items()
+            for at in unrelated[distance]
+            for query, key in at
         ]
     return by_score
 
 
-def _cells(pair: TokenPair, direction: str, bounds: Int[np.ndarray, "query 2"]) -> Cells:
-    """The entries of a pair that its queries can attend to, weighted so that uniform attention scores 1."""
+def _live(pair: TokenPair, direction: str, bounds: Int[np.ndarray, "query 2"]) -> list[tuple[int, int]]:
+    """The entries of a pair that its queries can attend to."""
     queries, keys = (side.tolist() for side in oriented(pair, direction))
-    live = [(query, key) for query in queries for key in keys if bounds[query, 0] <= key < bounds[query, 1]]
-    by_chance = sum(1 / float(bounds[query, 1] - bounds[query, 0]) for query, _ in live)
-    return [(query, key, 1 / by_chance) for query, key in live]
+    return [(query, key) for query in queries for key in keys if bounds[query, 0] <= key < bounds[query, 1]]
 
 
-def _scaled(cells: Cells, factor: float) -> Cells:
-    return [(query, key, weight * factor) for query, key, weight in cells]
+def _weighted(at: list[tuple[int, int]], bounds: Int[np.ndarray, "query 2"]) -> Cells:
+    """The same, weighted so that uniform attention scores 1."""
+    by_chance = sum(1 / float(bounds[query, 1] - bounds[query, 0]) for query, _ in at)
+    return [(query, key, 1 / by_chance) for query, key in at]
 
 
 def matched_tests(
@@ -258,19 +266,23 @@ def matched_tests(
     direction: SyntacticDirection,
     criterion: Criterion,
     roles: tuple[str, ...] = SYNTACTIC,
+    document: Int[np.ndarray, " text"] | None = None,
 ) -> MatchedTests:
-    """Whether heads score higher on pairs that a relation joins than on others at their distance; tau is not used."""
+    """Whether heads score higher on pairs that a relation joins than on others at their distance; tau is not used.
+    `document` is as of `role_tests`. The effect that is asked for is that of the key-matched control
+    (`attention_sieve.core.statistics.cases`)."""
     related = _by_role(np.stack([text.related for text in texts]), direction, RoleSet(roles))
     unrelated = _by_role(np.stack([text.unrelated for text in texts]), direction, RoleSet(roles))
-    part = one_sided(*moments(related - unrelated), 0.0, criterion.ddof)
+    part = one_sided(*moments_by_document(related - unrelated, document), 0.0, criterion.ddof)
+    of_related, of_unrelated = moments(related)[1], moments(unrelated)[1]
     return MatchedTests(
         roles=roles,
         texts=part.texts,
-        related=moments(related)[1],
-        unrelated=moments(unrelated)[1],
+        related=of_related,
+        unrelated=of_unrelated,
         p=part.p,
         p_adjusted=corrected(part.p, criterion),
-        beats=decided([part], criterion),
+        beats=decided([part], criterion) & (of_related >= LEAST_TIMES * of_unrelated),
     )
 
 

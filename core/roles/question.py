@@ -237,13 +237,14 @@ MATCHED_PAIRS: Final[Question[Text, TextMatches]] = Question(
     unpack=lambda arrays: TextMatches(related=arrays["related"], unrelated=arrays["unrelated"]),
     kinds=("self", "encoder", "decoder"),
     why_not="Relations join words of one text, and cross-attention goes to another. Choose the encoder or the decoder.",
+    version=5,
 )
 """Scores of pairs of words that a relation joins, and of pairs at the same distance that none joins."""
 
 
 @cache
 def matched_question(role: str) -> Question[Text, TextMatches]:
-    """The same of the pairs of tokens that a written role joins, for which `is_matched` holds.
+    """The same of the pairs of tokens that a role joins which is not syntactic.
 
     As for syntactic roles, no relation of a tree joins the others where the role reads trees.
     """

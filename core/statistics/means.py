@@ -34,13 +34,47 @@ def refuse_infinite(*scores: Float[np.ndarray, "..."]) -> None:
         raise AnalysisError("Some scores are infinite. Check that the checkpoint's attention is finite on these texts.")
 
 
-def moments(scores: Float[np.ndarray, "text *cell"]) -> tuple[Int[np.ndarray, "*cell"], np.ndarray, np.ndarray]:
+Moments = tuple[Int[np.ndarray, "*cell"], Float[np.ndarray, "*cell"], Float[np.ndarray, "*cell"]]
+"""Count, mean and sum of squared deviations, as of `moments`."""
+
+
+def moments(scores: Float[np.ndarray, "text *cell"]) -> Moments:
     """Count, mean and sum of squared deviations of the scores that are not NaN, in float64."""
     refuse_infinite(scores)
     takes_part = ~np.isnan(scores)
     texts = takes_part.sum(axis=0)
     mean = ratio(scores.sum(axis=0, dtype=np.float64, where=takes_part), texts)
     return texts, mean, np.square(scores - mean).sum(axis=0, where=takes_part)
+
+
+def moments_by_document(scores: Float[np.ndarray, "text *cell"], document: Int[np.ndarray, " text"] | None) -> Moments:
+    """Moments with documents as units: their number, the mean over all texts, and the squares whose standard error is
+    the cluster-robust one, as of `document_means`; those of `moments` where no document is known.
+
+    Args:
+        scores: NaN where a text does not take part.
+        document: number of each text's document.
+    """
+    if document is None:
+        return moments(scores)
+    sums, counts = sums_by_document(scores, document)
+    documents, n_texts = (counts > 0).sum(axis=0), counts.sum(axis=0)
+    mean = ratio(sums.sum(axis=0), n_texts)
+    residuals = sums - np.nan_to_num(mean) * counts
+    return documents, mean, ratio(np.square(documents) * np.square(residuals).sum(axis=0), np.square(n_texts))
+
+
+def sums_by_document(
+    scores: Float[np.ndarray, "text *cell"], document: Int[np.ndarray, " text"]
+) -> tuple[Float[np.ndarray, "document *cell"], Int[np.ndarray, "document *cell"]]:
+    """Sum and number of the scores of each document that are not NaN, in the order of the documents' numbers."""
+    refuse_infinite(scores)
+    is_known = ~np.isnan(scores)
+    sums, counts = (
+        np.moveaxis(document_sums(np.moveaxis(values, 0, -1), document), -1, 0)
+        for values in (np.where(is_known, scores, 0), is_known)
+    )
+    return sums, counts
 
 
 def half_interval(
@@ -67,15 +101,19 @@ def wilson(
     return low, high
 
 
-def correlation_interval(r: float, n_cases: int, alpha: float) -> tuple[float, float]:
-    """Interval of a Pearson correlation by Fisher's transformation; -1 to 1 with fewer than 4 cases. It covers 1 -
-    alpha."""
+def correlation_interval(r: float, n_cases: int, alpha: float, *, of_ranks: bool = False) -> tuple[float, float]:
+    """Interval of a Pearson correlation, or of Spearman's of ranks, by Fisher's transformation; -1 to 1 with fewer than
+    4 cases. It covers 1 - alpha.
+
+    Source: Fisher 1915; for ranks Bonett and Wright 2000.
+    """
     from scipy.special import ndtri  # takes a quarter of a second
 
     if n_cases < 4:
         return -1.0, 1.0
+    variance = (1 + r**2 / 2 if of_ranks else 1) / (n_cases - 3)
     with np.errstate(divide="ignore"):
-        center, half = np.arctanh(r), -ndtri(alpha / 2) / np.sqrt(n_cases - 3)
+        center, half = np.arctanh(r), -ndtri(alpha / 2) * np.sqrt(variance)
     return float(np.tanh(center - half)), float(np.tanh(center + half))
 
 

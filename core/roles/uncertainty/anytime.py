@@ -7,9 +7,9 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Float
 
-from attention_sieve.core.roles.hypotheses import LEAST_GAIN, Criterion, HeadTests, Moments
+from attention_sieve.core.roles.hypotheses import LEAST_GAIN, Criterion, HeadTests
 from attention_sieve.core.statistics.evidence import e_bh, log_evidence
-from attention_sieve.core.statistics.means import ratio, rejects
+from attention_sieve.core.statistics.means import Moments, ratio, rejects
 
 MOST_LOG_EVIDENCE: Final = 690.0
 """Larger evidence would be infinite in a file."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -92,7 +93,8 @@ def say_positional(tested: Corpus, matched: MatchedTests) -> None:
         n_texts, n_compared = int(tested.tests.texts[row].max()), int(matched.texts[of_match].max())
         if role in SYNTACTIC[1:] or not n_held or n_compared < 2:
             continue
-        heads = [(int(i), int(j)) for i, j in zip(*marked.nonzero())]
+        both = matched.related[of_match], matched.unrelated[of_match]
+        heads = {(i, j): (float(both[0][i, j]), float(both[1][i, j])) for i, j in np.argwhere(marked).tolist()}
         sentences = [wording.positional(plain(role_title(role)), n_held, heads)]
         if n_compared < n_texts:
             sentences.append(wording.without_match(n_texts - n_compared, n_texts))

@@ -5,8 +5,9 @@ from typing import Final
 
 import numpy as np
 
-from attention_sieve.core.attention.settings import Head, head_names
+from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.roles.controls import SEEDS, Control
+from attention_sieve.core.statistics.cases import LEAST_TIMES
 from attention_sieve.dashboard.figures.figure import counted
 
 SWITCH_HELP: Final = (
@@ -90,15 +91,17 @@ def _under(name: str) -> str:
     return f"under {name}" if name.startswith("random") else f"with {name}"
 
 
-def positional(role: str, n_held: int, heads: Sequence[Head]) -> str:
-    others = "on pairs at the same distance that are not joined"
+def positional(role: str, n_held: int, heads: Mapping[Head, tuple[float, float]]) -> str:
+    """`heads` are positional; score of each on the pairs of the role and on others, times uniform attention."""
+    others = "as on pairs at the same distance that are not joined"
     if not heads:
         each = f"The {role} head" if n_held == 1 else f"Each of {n_held} {role} heads"
-        return f"{each} scores higher on pairs that the role joins than {others}."
+        return f"{each} scores at least {LEAST_TIMES:g} times as high on pairs that the role joins {others}."
     does = "does" if len(heads) == 1 else "do"
+    named = ", ".join(f"{head_name(*head)} ({own:.1f} beside {other:.1f})" for head, (own, other) in heads.items())
     return (
-        f"Of {counted(n_held, f'{role} head')}, {len(heads)} {does} not score higher on pairs that the role joins than "
-        f"{others} (positional): {head_names(heads)}."
+        f"Of {counted(n_held, f'{role} head')}, {len(heads)} {does} not score at least {LEAST_TIMES:g} times as high "
+        f"on pairs that the role joins {others} (positional): {named} times uniform attention."
     )
 
 

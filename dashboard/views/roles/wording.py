@@ -19,6 +19,7 @@ from attention_sieve.core.roles.rules import READERS, Relative
 from attention_sieve.core.roles.sinks import SINK_ANALYSIS
 from attention_sieve.core.roles.uncertainty import intervals
 from attention_sieve.core.roles.uncertainty.sensitivity import LEAST_TEXTS
+from attention_sieve.core.statistics.cases import LEAST_TIMES
 from attention_sieve.core.statistics.evidence import STAKES
 from attention_sieve.core.texts.relations import RELATIONS
 from attention_sieve.dashboard.figures.figure import counted, percent
@@ -29,6 +30,8 @@ NUMBERS: Final = {
     "radius": str(LOCAL_RADIUS),
     "relations": ", ".join(RELATIONS),
     "spread": f"{CONSTANT_SPREAD:g}",
+    "fewest": str(hypotheses.FEWEST),
+    "least_times": f"{LEAST_TIMES:g}",
     "stakes": str(len(STAKES)),
     "least_stake": f"{STAKES[0]:g}",
     "most_stake": f"{STAKES[-1]:g}",

@@ -55,12 +55,13 @@ def brute_force(checkpoint, text):
         start = 0 if attentions.reach(layer).back is None else max(0, query - attentions.reach(layer).back)
         return range(start, query + 1 if attentions.causal else prepared.n_tokens)
 
-    def score(layer, one, other):
+    def mean_of(layer, one, other):
+        """Mean attention, and one over what uniform attention gives; None where nothing can be seen."""
         cells = [(i, j) for i in pieces[one] for j in pieces[other] if j in n_live(layer, i)]
         if not cells:
             return None
-        total = sum(attention[layer, :, i, j] for i, j in cells)
-        return total / sum(1 / len(n_live(layer, i)) for i, _ in cells)
+        by_chance = np.mean([1 / len(n_live(layer, i)) for i, _ in cells])
+        return np.mean([attention[layer, :, i, j] for i, j in cells], axis=0), 1 / by_chance
 
     shape = (len(SYNTACTIC_MEASURES), *attention.shape[:2])
     related, unrelated = np.full(shape, np.nan), np.full(shape, np.nan)
@@ -80,11 +81,11 @@ def brute_force(checkpoint, text):
                     if heads[one] != other and heads[other] != one:
                         edges.append((one, other))
                 turned = [edge if direction == DIRECTIONS[0] else edge[::-1] for edge in edges]
-                scores = [score(layer, *edge) for edge in turned]
-                others = [of for of in scores[1:] if of is not None]
-                if scores[0] is not None and others:
-                    of_related.append(scores[0])
-                    of_unrelated.append(np.mean(others, axis=0))
+                own, *beside = (mean_of(layer, *edge) for edge in turned)
+                others = [of[0] for of in beside if of is not None]
+                if own is not None and others:
+                    of_related.append(own[0] * own[1])
+                    of_unrelated.append(np.mean(others, axis=0) * own[1])
             if of_related:
                 related[place, layer] = np.mean(of_related, axis=0)
                 unrelated[place, layer] = np.mean(of_unrelated, axis=0)
@@ -126,13 +127,10 @@ def token_by_token(checkpoint, prepared, role):
                 max(0, query - (n_tokens if back is None else back)), query + 1 if attentions.causal else n_tokens
             )
 
-        def score(i, j, layer=layer):
-            return attention[layer, :, i, j] * len(n_live(i))
-
-        def others(distance):
+        def others(distance, layer=layer):
             places = [(i, i + distance) for i in range(n_tokens) if 0 <= i + distance < n_tokens]
             return [
-                score(i, j)
+                attention[layer, :, i, j]
                 for i, j in places
                 if j in n_live(i) and segments[i] >= 0 <= segments[j] and not {(i, j), (j, i)} & joined
             ]
@@ -142,7 +140,10 @@ def token_by_token(checkpoint, prepared, role):
             cells = [(i, j) for i in queries for j in keys if j in n_live(i) and len(others(j - i))]
             if cells:
                 parts = np.array([1 / len(n_live(i)) for i, _ in cells])
-                both = [(score(i, j), np.mean(others(j - i), axis=0)) for i, j in cells]
+                both = [
+                    (attention[layer, :, i, j] * len(n_live(i)), np.mean(others(j - i), axis=0) * len(n_live(i)))
+                    for i, j in cells
+                ]
                 sums.append(np.tensordot(parts / parts.sum(), np.array(both), axes=1))
         if sums:
             found[:, layer] = np.mean(sums, axis=0)
