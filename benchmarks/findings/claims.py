@@ -10,7 +10,7 @@ import tempfile
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.claims.analysis import CLAIM_ANALYSIS
 from attention_sieve.core.claims.claim import Claim
-from attention_sieve.core.claims.judge import judge
+from attention_sieve.core.claims.judge import HOLDING, Verdict, judge
 from attention_sieve.core.claims.probe import ClaimSettings, ProbedRole, claim_texts, probed
 from attention_sieve.core.passes.texts import prepare_all
 from attention_sieve.core.probe_texts.make import ProbeTextSettings, fitting_block, probe_texts
@@ -97,10 +97,10 @@ def report_random(models: dict[tuple[str, int], Checkpoint], rules: tuple[str, .
         heads = tuple((int(layer), int(head)) for layer, head in np.argwhere(np.ones(shape))[drawn])
         verdicts = judge(Claim(heads, role), kept[key]).verdicts
         of_model = counts.setdefault((family, "as they are" if permuted is None else "permuted"), Counter())
-        of_model.update(["claims", *verdicts, *(["any"] if "holds" in verdicts else [])])
+        of_model.update(["claims", *verdicts, *(["any"] if set(HOLDING) & set(verdicts) else [])])
     for (family, keys), count in sorted(counts.items()):
-        holds, ruler = count["holds"], count["only as a positional ruler"]
-        n_heads = holds + ruler + count["does not hold"]
+        holds, ruler = sum(count[verdict] for verdict in HOLDING), count["only as a positional ruler"]
+        n_heads = sum(count[verdict] for verdict in get_args(Verdict))
         row(family, keys, count["claims"], n_heads, holds, ruler, f"{count['any'] / count['claims']:.1%}")
 
 

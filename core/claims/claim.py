@@ -20,6 +20,18 @@ HEAD: Final = re.compile(
 WORD: Final = re.compile(r"\w+(?::\w+)*")
 SAYS_NOTHING: Final = frozenset("a all an and are attention both head heads is role roles the token tokens".split())  # noqa: SIM905
 """Words of a claim that name neither its heads nor its role."""
+SPOKEN: Final = {
+    "subject": "syntactic:nsubj",
+    "nominal subject": "syntactic:nsubj",
+    "object": "syntactic:dobj",
+    "obj": "syntactic:dobj",
+    "direct object": "syntactic:dobj",
+    "adjective": "syntactic:amod",
+    "adjectival modifier": "syntactic:amod",
+    "adverb": "syntactic:advmod",
+    "adverbial modifier": "syntactic:advmod",
+}
+"""What grammatical relations are called in English."""
 EXAMPLE: Final = "L16 H19, L11 H15 are retrieval heads"
 
 
@@ -104,13 +116,32 @@ def _of_sentence(sentence: str, role: str | None) -> Claim:
         raise AnalysisError(f"The claim names no role. Write one such as: {EXAMPLE}; or name the role beside it.")
     if found is not None:
         raise AnalysisError(f"The claim is about the role {found}, and the role beside it is {role_title(str(role))}.")
+    if len(several := _roles_among([match[0].lower() for match in words])) > 1:
+        raise AnalysisError(
+            f"The claim names {len(several)} roles: {' and '.join(several)}. Each has a test of its own: write a claim "
+            "for each."
+        )
     raise AnalysisError(
         f"{quoted(named)}, at character {words[0].start() + 1:,} of the claim, is no role. The roles are "
         f"{', '.join(BY_NAME)}."
     )
 
 
+def _roles_among(words: list[str]) -> list[str]:
+    """What some words call roles, in their order: of two roles that begin at one word, the longer name."""
+    spoken, named, start = _spoken_roles(), dict[str, str](), 0
+    longest = max(len(name.split()) for name in spoken)
+    while start < len(words):
+        forms = (" ".join(words[start : start + n]) for n in range(longest, 0, -1))
+        name = next((form for form in forms if form in spoken), None)
+        if name is not None:
+            named.setdefault(spoken[name], name)
+        start += 1 if name is None else len(name.split())
+    return list(named.values())
+
+
 def _spoken_roles() -> dict[str, str]:
-    """Role by its name, that in the plural, and of a finer role its last part, such as nsubj."""
+    """Role by its name, that in the plural, of a finer role its last part, such as nsubj, and what it is called in
+    English."""
     parts = ((said, name) for name in BY_NAME for said in (name, *name.split(":")[1:]))
-    return {form: name for said, name in parts for form in (said, f"{said}s")}
+    return {form: name for said, name in (*parts, *SPOKEN.items()) for form in (said, f"{said}s")}

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from attention_sieve.core.attention.settings import head_name
 from attention_sieve.core.checkpoints.checkpoint import check_heads
@@ -13,17 +13,40 @@ from attention_sieve.core.claims.probe import ClaimSettings, ProbedRole
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.agreement import rank_correlation
 from attention_sieve.core.roles.finding import RoleSettings
-from attention_sieve.core.roles.hypotheses import Criterion, HeadTests, OneSided, decided, one_sided, role_tests
+from attention_sieve.core.roles.hypotheses import (
+    FEWEST,
+    HeadTests,
+    OneSided,
+    corrected,
+    decided,
+    one_sided,
+    role_tests,
+)
 from attention_sieve.core.roles.matched_pairs import TextMatches, matched_tests
 from attention_sieve.core.roles.measures import SYNTACTIC, RoleScores
 from attention_sieve.core.roles.uncertainty.anytime import role_evidence
+from attention_sieve.core.statistics.cases import LEAST_TIMES
 from attention_sieve.core.statistics.evidence import log_evidence
-from attention_sieve.core.statistics.means import moments, ratio
+from attention_sieve.core.statistics.means import (
+    correlation_interval,
+    moments,
+    moments_by_document,
+    ratio,
+    sums_by_document,
+)
 
-Verdict = Literal["holds", "does not hold", "only as a positional ruler"]
+Verdict = Literal[
+    "holds", "holds (not tested against a ruler)", "only as a positional ruler", "does not hold", "no test"
+]
+HOLDING: Final[tuple[Verdict, ...]] = ("holds", "holds (not tested against a ruler)")
+Failed = Literal["tau", "uniform attention", "permuted keys", "distance", "too few texts for a constant score"]
+"""What a head was tested against, where it did not pass."""
 DRAWS: Final = 1_999
-"""Random sets of heads, resamples of texts and permutations of a ranking."""
+"""Random sets of heads, and permutations of a ranking."""
 FEWEST_RANKED: Final = 3
+FEWEST_FOR_INTERVAL: Final = 8
+"""With fewer heads, an interval of a correlation of ranks covers too rarely, by Fisher's transformation as by
+bootstrap: .45 to .95 instead of .95."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -32,25 +55,29 @@ class ClaimFinding:
 
     claim: Claim
     settings: ClaimSettings
+    probed: ProbedRole
     verdicts: tuple[Verdict, ...]
+    failed: tuple[tuple[Failed, ...], ...]
+    """By which tests each head does not hold; empty where it does."""
     tests: HeadTests
     """Of one role; the heads stand along the axis of layers, so that the correction is over them."""
+    n_texts: Int[np.ndarray, " head"]
+    """Number of different texts to which the role applies."""
     ranks: Float[np.ndarray, " head"]
     means: Float[np.ndarray, "layer head_of_layer"]
     """Mean score of every head of the checkpoint; NaN where the role does not apply."""
     permuted: OneSided
     """Test against the same heads with permuted keys."""
     permuted_mean: Float[np.ndarray, " head"]
-    positional_mean: Float[np.ndarray, " head"]
-    """NaN where there is no positional control."""
-    p_positional: Float[np.ndarray, " head"]
+    distance: "DistanceControl"
     evidence: Float[np.ndarray, " head"]
     """Natural logarithm."""
     p_random_sets: float
     """p-value of the mean over the heads being above that of random sets of as many heads; NaN if all are named."""
     spearman: tuple[float, float, float, float] | None
-    """Correlation of claimed and measured scores, its interval over texts, and the one-sided p-value over permutations
-    of the heads; None where the claim has no scores, fewer than FEWEST_RANKED heads, or no order."""
+    """Correlation of claimed and measured scores, its interval over the heads of the claim, which is NaN with fewer
+    than FEWEST_FOR_INTERVAL, and the one-sided p-value over permutations of the heads; None where the claim has no
+    scores, fewer than FEWEST_RANKED heads, or no order."""
 
     @property
     def n_heads(self) -> int:
@@ -60,62 +87,140 @@ class ClaimFinding:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DistanceControl:
-    """What a look at fixed distances would explain; arrays by head of the claim, as of layers with a head each."""
+    """What a look at fixed distances would explain; arrays by head of the claim, as of layers with a head each.
 
-    mean: Float[np.ndarray, "1 head 1"]
-    """Score under the control; NaN where there is none."""
+    A head beats what it is compared with if it is significantly higher, paired by text, and LEAST_TIMES as high: that
+    is the rule of `attention_sieve.core.roles.matched_pairs`, too.
+    """
+
+    own: Float[np.ndarray, "1 head 1"]
+    """Score, on the scale of `beside`; NaN where there is no control."""
+    beside: Float[np.ndarray, "1 head 1"]
+    """Score under the control."""
     p: Float[np.ndarray, "1 head 1"]
+    """Corrected p-value of the one being above the other."""
     explains: Bool[np.ndarray, "1 head 1"]
     """Whether the head passes its other tests, or those of the control, by distance alone."""
+    is_tested: Bool[np.ndarray, "1 head 1"]
+    """Whether there was something to compare with, or no need to."""
 
 
 def judge(claim: Claim, probed: ProbedRole) -> ClaimFinding:
     """Whether the heads of a claim have its role: by their own test, against permuted keys, and against distance.
 
     Every test that applies has to reach the level, each corrected over the heads of the claim (intersection-union).
+    Documents are the units where they are known.
 
-    Raises: AnalysisError for heads that are not there, and for fewer than two texts.
+    Raises: AnalysisError for heads that are not there, and for fewer than two texts or documents.
     """
     scored, criterion = probed.scored, probed.settings.of_role.criterion
     check_heads("The checkpoint", scored.scores.shape[2:], claim.heads)
     scores, uniform = _of_claim(scored, claim)
-    _check_scores(claim, scores, criterion)
-    tests = role_tests(scores, scored.roles, criterion, uniform)
+    tests = role_tests(scores, scored.roles, criterion, uniform, probed.document)
+    _check_units(claim, tests, probed)
     by_chance = _of_claim(probed.permuted, claim)[0]
-    permuted = one_sided(*moments(scores - by_chance), 0.0, criterion.ddof)
-    holds = tests.holds & decided([permuted], criterion)
-    positional = _positional(claim, probed, holds)
+    permuted = one_sided(*moments_by_document(scores - by_chance, probed.document), 0.0, criterion.ddof)
+    distance = _distance(claim, probed, tests.holds & decided([permuted], criterion))
+    verdicts, failed = _verdicts(tests, permuted, distance)
     means, named = moments(scored.scores[:, 0])[1], tests.mean.ravel()
     return ClaimFinding(
         claim=claim,
         settings=probed.settings,
-        verdicts=tuple(
-            "only as a positional ruler" if ruler else "holds" if held else "does not hold"
-            for held, ruler in zip(holds.ravel(), positional.explains.ravel(), strict=True)
-        ),
+        probed=probed,
+        verdicts=verdicts,
+        failed=failed,
         tests=tests,
+        n_texts=np.isfinite(scores).sum(axis=0).ravel(),
         ranks=1 + (means.ravel() > named[:, None]).sum(axis=1).astype(float),
         means=means,
         permuted=permuted,
         permuted_mean=moments(by_chance)[1].ravel(),
-        positional_mean=positional.mean.ravel(),
-        p_positional=positional.p.ravel(),
-        evidence=_evidence(scores, uniform, probed.settings.of_role).ravel(),
+        distance=distance,
+        evidence=_evidence(scores, uniform, probed).ravel(),
         p_random_sets=_against_random_sets(named, means, probed.settings.seed),
-        spearman=_agreement(claim, scores[:, 0, :, 0], probed.settings),
+        spearman=_agreement(claim, named, probed.settings),
     )
 
 
-def _positional(claim: Claim, probed: ProbedRole, holds: Bool[np.ndarray, "1 head 1"]) -> DistanceControl:
+def _verdicts(
+    tests: HeadTests, permuted: OneSided, distance: DistanceControl
+) -> tuple[tuple[Verdict, ...], tuple[tuple[Failed, ...], ...]]:
+    """The verdict on each head, and the tests that it fails."""
+    criterion, is_below = tests.settings, tests.mean <= tests.settings.tau
+    by_tau = is_below | (np.nan_to_num(tests.p) >= np.nan_to_num(tests.p_uniform))
+    is_open, permuted_is_open = tests.constant & (tests.texts < FEWEST) & ~is_below, permuted.is_open
+    if criterion.method == "mean":
+        is_open, permuted_is_open = (np.zeros_like(is_below) for _ in range(2))
+    fails: dict[Failed, Bool[np.ndarray, "1 head 1"]] = {
+        "tau": ~tests.holds & ~is_open & by_tau,
+        "uniform attention": ~tests.holds & ~is_open & ~by_tau,
+        "permuted keys": ~decided([permuted], criterion) & ~permuted_is_open,
+        "distance": distance.explains,
+        "too few texts for a constant score": is_open | permuted_is_open,
+    }
+    verdicts, failed = list[Verdict](), list[tuple[Failed, ...]]()
+    for head in range(tests.holds.shape[1]):
+        of_head = tuple(name for name, each in fails.items() if each[0, head, 0])
+        is_ruler, is_tested = (bool(each[0, head, 0]) for each in (distance.explains, distance.is_tested))
+        holds: Verdict = "holds" if is_tested else "holds (not tested against a ruler)"
+        failing: Verdict = "no test" if of_head == ("too few texts for a constant score",) else "does not hold"
+        verdicts.append("only as a positional ruler" if is_ruler else failing if of_head else holds)
+        failed.append(of_head)
+    return tuple(verdicts), tuple(failed)
+
+
+def _distance(claim: Claim, probed: ProbedRole, holds: Bool[np.ndarray, "1 head 1"]) -> DistanceControl:
     if probed.fixed is not None:
-        scores, uniform = _of_claim(probed.fixed, claim)
-        tests = role_tests(scores, probed.scored.roles, probed.settings.of_role.criterion, uniform)
-        return DistanceControl(mean=tests.mean, p=tests.p_adjusted, explains=tests.holds & ~holds)
+        return _at_fixed_period(claim, probed, probed.fixed, holds)
     if probed.matched:
-        unrelated, p, beats = _beyond_distance(claim, probed)
-        return DistanceControl(mean=unrelated, p=p, explains=holds & ~beats)
-    nothing = np.full(holds.shape, np.nan)
-    return DistanceControl(mean=nothing, p=nothing, explains=np.zeros_like(holds))
+        return _beside_others(claim, probed, holds)
+    nothing, has_control = np.full(holds.shape, np.nan), probed.joins_tokens and not probed.are_made
+    return DistanceControl(
+        own=nothing,
+        beside=nothing,
+        p=nothing,
+        explains=np.zeros_like(holds),
+        is_tested=np.full(holds.shape, not has_control),
+    )
+
+
+def _at_fixed_period(
+    claim: Claim, probed: ProbedRole, fixed: RoleScores, holds: Bool[np.ndarray, "1 head 1"]
+) -> DistanceControl:
+    """The same tokens where their copies have a fixed period: a ruler passes there, and scores higher."""
+    criterion, own = probed.settings.of_role.criterion, _of_claim(probed.scored, claim)[0]
+    scores, uniform = _of_claim(fixed, claim)
+    tests = role_tests(scores, fixed.roles, criterion, uniform)
+    more, own_mean = one_sided(*moments(scores - own), 0.0, criterion.ddof), moments(own)[1]
+    is_higher = decided([more], criterion) & (tests.mean >= LEAST_TIMES * own_mean)
+    return DistanceControl(
+        own=own_mean,
+        beside=tests.mean,
+        p=corrected(more.p, criterion),
+        explains=tests.holds & ~holds & is_higher,
+        is_tested=np.ones_like(holds),
+    )
+
+
+def _beside_others(claim: Claim, probed: ProbedRole, holds: Bool[np.ndarray, "1 head 1"]) -> DistanceControl:
+    """Other words, or tokens, of the same texts at the same distances, as multiples of uniform attention."""
+    layers, heads = np.array(claim.heads).T
+    of_claim = [
+        TextMatches(related=text.related[:, layers, heads, None], unrelated=text.unrelated[:, layers, heads, None])
+        for text in probed.matched
+    ]
+    of_role = probed.settings.of_role
+    roles = SYNTACTIC if claim.role in SYNTACTIC else (claim.role,)
+    tests = matched_tests(of_claim, of_role.scores.direction, of_role.criterion, roles, probed.document)
+    row = [roles.index(claim.role)]
+    is_tested = tests.texts[row] >= 2
+    return DistanceControl(
+        own=tests.related[row],
+        beside=tests.unrelated[row],
+        p=tests.p_adjusted[row],
+        explains=holds & is_tested & ~tests.beats[row],
+        is_tested=is_tested,
+    )
 
 
 def _of_claim(
@@ -126,38 +231,36 @@ def _of_claim(
     return scored.scores[:, :, layers, heads][..., None], scored.uniform[:, :, layers]
 
 
-def _check_scores(claim: Claim, scores: Float[np.ndarray, "text 1 head 1"], criterion: Criterion) -> None:
-    n_texts = np.isfinite(scores).sum(axis=0).ravel()
-    if missing := [head_name(*head) for head, n in zip(claim.heads, n_texts, strict=True) if not n]:
+def _check_units(claim: Claim, tests: HeadTests, probed: ProbedRole) -> None:
+    n_units = tests.texts.ravel()
+    if missing := [head_name(*head) for head, n in zip(claim.heads, n_units, strict=True) if not n]:
         raise AnalysisError(
             f"{missing[0]}, which the claim names, has no attention to test: it is removed, or its layer cannot see "
             "what the role looks at. Leave it out of the claim."
         )
-    if criterion.method == "test" and n_texts.min() < 2:
-        raise AnalysisError("The role applies to one text alone, and a test needs at least 2. Give more texts.")
-
-
-def _beyond_distance(claim: Claim, probed: ProbedRole) -> tuple[np.ndarray, np.ndarray, Bool[np.ndarray, "1 head 1"]]:
-    """Mean score of unrelated words at the same distance, p-value and decision that related ones score higher."""
-    layers, heads = np.array(claim.heads).T
-    of_claim = [
-        TextMatches(related=text.related[:, layers, heads, None], unrelated=text.unrelated[:, layers, heads, None])
-        for text in probed.matched
-    ]
-    of_role = probed.settings.of_role
-    roles = SYNTACTIC if claim.role in SYNTACTIC else (claim.role,)
-    tests = matched_tests(of_claim, of_role.scores.direction, of_role.criterion, roles)
-    row = [roles.index(claim.role)]
-    return tests.unrelated[row], tests.p_adjusted[row], tests.beats[row] | (tests.texts[row] < 2)
+    if tests.settings.method == "test" and n_units.min() < 2:
+        equal = f" ({probed.n_equal + 1:,} texts are equal, and count once)" if probed.n_equal else ""
+        raise AnalysisError(
+            f"The role applies to one text alone{equal}, and a test needs at least 2. Give more texts."
+            if probed.document is None
+            else "The role applies to texts of one document alone, and documents are the units of the test, which "
+            "needs at least 2. Give texts of more documents."
+        )
 
 
 def _evidence(
-    scores: Float[np.ndarray, "text 1 head 1"], uniform: Float[np.ndarray, "text 1 head"], of_role: RoleSettings
+    scores: Float[np.ndarray, "text 1 head 1"], uniform: Float[np.ndarray, "text 1 head"], probed: ProbedRole
 ) -> Float[np.ndarray, "1 head 1"]:
-    """Evidence for the mean being above tau; a bet needs values from 0 upwards, so that shares below count as 0."""
-    if of_role.scores.scale == "score":
-        return role_evidence(scores, of_role.criterion, uniform)
-    return log_evidence(np.maximum(scores, 0), of_role.criterion.tau)
+    """Evidence for the mean being above tau; a bet needs values from 0 upwards, so that shares below count as 0. One
+    bet is made on each document, where these are known."""
+    of_role: RoleSettings = probed.settings.of_role
+    is_score = of_role.scores.scale == "score"
+    values = scores if is_score else np.maximum(scores, 0)
+    if probed.document is not None:
+        values, uniform = (ratio(*sums_by_document(each, probed.document)) for each in (values, uniform))
+    if is_score:
+        return role_evidence(values, of_role.criterion, uniform)
+    return log_evidence(values, of_role.criterion.tau)
 
 
 def _against_random_sets(
@@ -173,23 +276,18 @@ def _against_random_sets(
 
 
 def _agreement(
-    claim: Claim, scores: Float[np.ndarray, "text head"], settings: ClaimSettings
+    claim: Claim, measured: Float[np.ndarray, " head"], settings: ClaimSettings
 ) -> tuple[float, float, float, float] | None:
-    """Spearman's correlation with the claimed scores, its percentile interval over texts, and its p-value."""
+    """Spearman's correlation with the claimed scores, its interval over heads, and its p-value."""
     if claim.scores is None or len(claim.scores) < FEWEST_RANKED:
         return None
-    random, claimed, is_known = np.random.default_rng(settings.seed), np.array([claim.scores]), np.isfinite(scores)
-    measured = moments(scores)[1][None]
-    value = float(rank_correlation(claimed, measured)[0])
+    random, claimed = np.random.default_rng(settings.seed), np.array([claim.scores])
+    value = float(rank_correlation(claimed, measured[None])[0])
     if np.isnan(value):
         return None
-    weights = random.multinomial(len(scores), np.full(len(scores), 1 / len(scores)), size=DRAWS).astype(float)
-    resampled = ratio(weights @ np.where(is_known, scores, 0), weights @ is_known)
-    resampled = resampled[np.isfinite(resampled).all(axis=1)]
-    low, high = np.nanquantile(
-        rank_correlation(np.repeat(claimed, len(resampled), axis=0), resampled),
-        [settings.of_role.criterion.alpha / 2, 1 - settings.of_role.criterion.alpha / 2],
-    )
+    low, high = np.nan, np.nan
+    if len(measured) >= FEWEST_FOR_INTERVAL:
+        low, high = correlation_interval(value, len(measured), settings.of_role.criterion.alpha, of_ranks=True)
     shuffled = random.permuted(np.repeat(claimed, DRAWS, axis=0), axis=1)
-    as_high = rank_correlation(shuffled, np.repeat(measured, DRAWS, axis=0)) >= value - 1e-12
-    return value, float(low), float(high), float((1 + as_high.sum()) / (1 + DRAWS))
+    as_high = rank_correlation(shuffled, np.repeat(measured[None], DRAWS, axis=0)) >= value - 1e-12
+    return value, low, high, float((1 + as_high.sum()) / (1 + DRAWS))

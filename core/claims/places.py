@@ -8,7 +8,7 @@ from attention_sieve.core.answering import Reading, Watch, find_in
 from attention_sieve.core.attention.settings import Head, head_names
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.claims.analysis import CLAIM_ANALYSIS
-from attention_sieve.core.claims.judge import ClaimFinding
+from attention_sieve.core.claims.judge import HOLDING, ClaimFinding
 from attention_sieve.core.claims.probe import ClaimSettings, claim_texts
 from attention_sieve.core.claims.tables import COLUMNS, claim_summary, claim_table
 from attention_sieve.core.errors import AnalysisError
@@ -39,11 +39,11 @@ class Place:
 
     @property
     def held(self) -> tuple[Head, ...]:
-        """The heads of the claim that hold its role here."""
+        """The heads of the claim that hold its role here, tested against a ruler or not."""
         if self.finding is None:
             return ()
         of_heads = zip(self.finding.claim.heads, self.finding.verdicts, strict=True)
-        return tuple(head for head, verdict in of_heads if verdict == "holds")
+        return tuple(head for head, verdict in of_heads if verdict in HOLDING)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

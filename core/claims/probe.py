@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Final
 
 import numpy as np
+from jaxtyping import Int
 
 from attention_sieve.core.answering import Ask, Question
 from attention_sieve.core.claims.claim import Claim
@@ -14,9 +15,10 @@ from attention_sieve.core.roles.finding import RoleSettings
 from attention_sieve.core.roles.hypotheses import Criterion
 from attention_sieve.core.roles.matched_pairs import TextMatches
 from attention_sieve.core.roles.measures import SYNTACTIC, RoleScores, ScoreSettings, TextMeasures, role_scores
-from attention_sieve.core.roles.question import matched_questions, scores_question
-from attention_sieve.core.roles.record import in_causal_models
+from attention_sieve.core.roles.question import MATCHED_PAIRS, matched_question, scores_question
+from attention_sieve.core.roles.record import Pairs, in_causal_models
 from attention_sieve.core.roles.roles import DECODER_ROLES, ROLES, role_named, role_title
+from attention_sieve.core.statistics.means import document_numbers
 from attention_sieve.core.texts.text import Text
 
 PROBES: Final[dict[str, ProbeKind]] = {
@@ -35,8 +37,11 @@ class ClaimText:
     """A text on which a claim is tested."""
 
     text: Text
+    block: int | None = None
+    """Number of a probe text among those of its kind; None for a text that is given."""
     is_fixed: bool = False
-    """Whether it is one of the control, in which copies stand at a fixed period."""
+    """Whether it is the control of the probe text of this number: the same tokens, whose copies stand at a fixed
+    period."""
 
 
 @dataclass(frozen=True)
@@ -82,9 +87,9 @@ def claim_texts(
         )
     control: tuple[ProbeKind, ...] = ("fixed-repeats",) if role in OF_COPIES else ()
     return tuple(
-        ClaimText(text, kind == "fixed-repeats")
+        ClaimText(text, block, kind == "fixed-repeats")
         for kind in (PROBES[role], *control)
-        for text in probe_texts(tokenizer, _probe_settings(kind, settings, tokenizer, longest))
+        for block, text in enumerate(probe_texts(tokenizer, _probe_settings(kind, settings, tokenizer, longest)))
     )
 
 
@@ -108,13 +113,25 @@ class ProbedRole:
 
     settings: ClaimSettings
     scored: RoleScores
+    """Of the texts that differ: equal ones count once."""
+    n_equal: int
+    """Number of texts that were left out because they are equal to others."""
+    are_made: bool
+    """Whether they are probe texts."""
+    document: Int[np.ndarray, " text"] | None
+    """Number of the document of each text, which are then the units of tests; None if no document is known."""
     permuted: RoleScores
     """With the keys of every row of attention in random order."""
     fixed: RoleScores | None
-    """On texts whose copies have a fixed period."""
+    """On the same tokens, text by text, where their copies have a fixed period; only of probe texts."""
     matched: tuple[TextMatches, ...]
-    """Pairs that the role joins, and others at the same distance; empty where it is neither syntactic nor a written one
-    that joins tokens."""
+    """Pairs that the role joins, and others at the same distance; empty for a role that joins no tokens, and for probe
+    texts."""
+
+    @property
+    def joins_tokens(self) -> bool:
+        """Whether the role joins tokens in pairs, so that a look at fixed distances could seem to be it."""
+        return isinstance(role_named(self.settings.claim.role).sieve, Pairs)
 
 
 def question(settings: ClaimSettings) -> Question[Text, TextMeasures]:
@@ -129,15 +146,33 @@ def collected(ask: Ask, texts: tuple[ClaimText, ...], settings: ClaimSettings) -
     of_role = role_scores(scored, settings.scores).scores[:, settings.scores.roles.index(settings.claim.role)]
     applies = bool(np.isfinite(of_role).any())
     permuted = scores_question(control.roles, control.permuted, control.parses)
-    role = settings.claim.role
-    compared = {name: each for roles, each in matched_questions((*SYNTACTIC, role)).items() for name in roles}
+    compared = _at_distance(settings.claim.role) if texts[0].block is None else None
     return (
         ProbeAnswers(
             scored=scored,
             permuted=ask(permuted, own, "permuted keys") if applies else (),
-            matched=ask(compared[role], own, "words at the same distance") if applies and role in compared else (),
+            matched=ask(compared, own, "words at the same distance") if applies and compared is not None else (),
         ),
     )
+
+
+def _at_distance(role: str) -> Question[Text, TextMatches] | None:
+    """The question that compares a role with others at the same distance; None for a role that joins no tokens.
+
+    Probe texts do without: the distances between copies are drawn.
+    """
+    if not isinstance(role_named(role).sieve, Pairs):
+        return None
+    return MATCHED_PAIRS if role in SYNTACTIC else matched_question(role)
+
+
+def _different(texts: Sequence[ClaimText]) -> list[int]:
+    """Indices of the first of each of some texts that are equal but for spaces."""
+    first = dict[Any, int]()
+    for index, each in enumerate(texts):
+        words = tuple(tuple(segment.split()) for segment in each.text.segments)
+        first.setdefault((words, each.text.given), index)
+    return list(first.values())
 
 
 def probed(texts: Sequence[ClaimText], answers: ProbeAnswers, settings: ClaimSettings) -> ProbedRole:
@@ -146,23 +181,29 @@ def probed(texts: Sequence[ClaimText], answers: ProbeAnswers, settings: ClaimSet
     Raises: AnalysisError for a role that does not apply.
     """
     every = role_scores(answers.scored, settings.scores)
-    row, is_fixed = [every.roles.index(settings.claim.role)], np.array([each.is_fixed for each in texts])
+    role_index = [every.roles.index(settings.claim.role)]
     of_role = replace(
         every,
         roles=(settings.claim.role,),
-        scores=every.scores[:, row],
-        uniform=every.uniform[:, row],
-        greatest=every.greatest[:, row],
+        scores=every.scores[:, role_index],
+        uniform=every.uniform[:, role_index],
+        greatest=every.greatest[:, role_index],
     )
-    own = of_role.of_texts(np.flatnonzero(~is_fixed))
-    if np.isnan(own.scores).all():
+    rows = np.flatnonzero([not each.is_fixed for each in texts])
+    different = _different([texts[row] for row in rows])
+    own = rows[different]
+    if np.isnan(of_role.scores[own]).all():
         role, name = role_named(settings.claim.role), role_title(settings.claim.role)
         back = "; and only models whose tokens look back alone can have it" if role.applies is in_causal_models else ""
         raise AnalysisError(f"The claim cannot be tested: the role {name} does not apply, as {role.lacks}{back}.")
+    control = {each.block: row for row, each in enumerate(texts) if each.is_fixed}
     return ProbedRole(
         settings=settings,
-        scored=own,
-        permuted=role_scores(answers.permuted, settings.with_permuted_keys),
-        fixed=of_role.of_texts(np.flatnonzero(is_fixed)) if is_fixed.any() else None,
-        matched=answers.matched,
+        scored=of_role.of_texts(own),
+        n_equal=len(rows) - len(own),
+        are_made=texts[0].block is not None,
+        document=document_numbers([texts[row].text.document for row in own]),
+        permuted=role_scores([answers.permuted[index] for index in different], settings.with_permuted_keys),
+        fixed=of_role.of_texts(np.array([control[texts[row].block] for row in own])) if control else None,
+        matched=tuple(answers.matched[index] for index in different) if answers.matched else (),
     )

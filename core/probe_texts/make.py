@@ -73,7 +73,8 @@ def probe_texts(tokenizer: Any, settings: ProbeTextSettings) -> tuple[Text, ...]
 
     Repeats are random tokens from the middle of the vocabulary, COPIES times the same block. Between two copies stand
     new random tokens, of which the number is drawn, so that a head that always looks at one distance finds no copy;
-    the control with a fixed period has none between them, as in the literature, and cannot tell the two apart. Needles
+    the control with a fixed period has the same blocks and none between them, as in the literature, and cannot tell the
+    two apart. Needles
     are a sentence at five depths in three lengths of filler, whose end copies it. Names are sentences that end in the
     name that was said once, for one in three texts sequences such as days and numbers.
 
@@ -81,7 +82,8 @@ def probe_texts(tokenizer: Any, settings: ProbeTextSettings) -> tuple[Text, ...]
     Source: Olsson et al. 2022 (repeats; 25 tokens, four times); Wu et al. 2024 (needles); Wang et al. 2022 (names);
         Gould et al. 2023 (ordinals).
     """
-    random = np.random.default_rng([settings.seed, list(MAKERS).index(settings.kind)])
+    of_kind = "repeats" if settings.kind == "fixed-repeats" else settings.kind  # which repeats the same blocks
+    random = np.random.default_rng([settings.seed, list(MAKERS).index(of_kind)])
     return tuple(map(text_of_ids, MAKERS[settings.kind](tokenizer, settings, random)))
 
 
@@ -121,8 +123,8 @@ def _repeats(
         block, others = drawn[: settings.block], drawn[settings.block :]
         ids: list[int] = [*_beginning(tokenizer), *block]
         for _ in range(COPIES - 1):
-            gap = int(random.integers(1, settings.block + 1)) if has_gaps else 0
-            ids += [*others[:gap], *block]
+            gap = int(random.integers(1, settings.block + 1))
+            ids += [*others[: gap if has_gaps else 0], *block]
             others = others[gap:]
         yield GivenTokens(tuple(ids))
 

@@ -15,8 +15,8 @@ from attention_sieve.core.claims.analysis import CLAIM_ANALYSIS
 from attention_sieve.core.claims.claim import Claim, claim_of
 from attention_sieve.core.claims.judge import ClaimFinding
 from attention_sieve.core.claims.places import PROBE_TEXTS, Place
-from attention_sieve.core.claims.probe import OF_COPIES, PROBES, ClaimSettings
-from attention_sieve.core.claims.tables import claim_facts, claim_table, control_name
+from attention_sieve.core.claims.probe import PROBES, ClaimSettings
+from attention_sieve.core.claims.tables import claim_facts, claim_table, control_name, reasons
 from attention_sieve.core.command_lines import given_options
 from attention_sieve.core.roles.finding import RoleSettings
 from attention_sieve.core.roles.roles import BY_NAME, role_title
@@ -121,7 +121,7 @@ def _show(finding: ClaimFinding, texts: str, facts: Mapping[str, str]) -> None:
         "claim",
         _shown(finding),
         facts,
-        wording.columns(claim.role),
+        wording.columns(finding),
         number="%.2f",
         written=claim_table(finding),
     )
@@ -149,22 +149,25 @@ def _show(finding: ClaimFinding, texts: str, facts: Mapping[str, str]) -> None:
 def _shown(finding: ClaimFinding) -> pd.DataFrame:
     """The table of a claim as it is read; of many heads the highest scores first."""
     rows = claim_table(finding).assign(odds=list(map(odds, finding.evidence.tolist())))
+    rows = rows.assign(fails=[reasons(finding, row) for row in rows.itertuples()])
     if len(rows) > wording.MOST_NAMED:
         rows = rows.sort_values("rank", ignore_index=True)
-    rows = rows.assign(**{name: rows[name].round(2) + 0.0 for name in ("mean", "permuted", "positional")})  # no -0.00
+    rows = rows.assign(
+        **{name: rows[name].round(2) + 0.0 for name in ("mean", "permuted", "positional", "compared")}
+    )  # no -0.00
     shown = pd.DataFrame({"head": list(map(head_name, rows["layer"], rows["head"])), "verdict": rows["verdict"]})
+    if rows["fails"].any():
+        shown["fails"] = rows["fails"]
     if finding.claim.scores is not None:
         shown["claimed"] = rows["claimed"]
     shown["score"] = rows["mean"]
     shown["interval"] = list(map("{:z.2f} to {:z.2f}".format, rows["low"], rows["high"]))
     shown["odds"] = rows["odds"]
     shown["permuted keys"] = rows["permuted"]
-    if np.isfinite(rows["positional"]).any():
-        is_share = finding.claim.role in OF_COPIES
-        shown[control_name(finding.claim.role)] = (
-            rows["positional"]
-            if is_share
-            else list(map("{:.1f} (p {:.2g})".format, rows["positional"], rows["p_positional"]))
-        )
+    if finding.probed.fixed is not None:
+        shown[control_name(finding)] = rows["positional"]
+    elif np.isfinite(rows["positional"]).any():
+        shown["joined"] = list(map("{:z.1f}".format, rows["compared"]))
+        shown[control_name(finding)] = list(map("{:z.1f} (p {:.2g})".format, rows["positional"], rows["p_positional"]))
     shown["rank"] = [f"{rank:,} of {finding.n_heads:,}" for rank in rows["rank"]]
     return shown

@@ -3,17 +3,20 @@
 from collections.abc import Sequence
 from typing import Final
 
+import numpy as np
 import pandas as pd
 
 from attention_sieve.core.attention.settings import Head, head_names
 from attention_sieve.core.checkpoints.find import BUNDLED
 from attention_sieve.core.checkpoints.sample_decoder import SAMPLE_DECODER
-from attention_sieve.core.claims.judge import DRAWS, FEWEST_RANKED, ClaimFinding
+from attention_sieve.core.claims.judge import DRAWS, FEWEST_FOR_INTERVAL, FEWEST_RANKED, HOLDING, ClaimFinding
 from attention_sieve.core.claims.places import Place
-from attention_sieve.core.claims.probe import OF_COPIES, PROBES, ClaimSettings
-from attention_sieve.core.claims.tables import control_name, counts, of_all_heads
+from attention_sieve.core.claims.probe import PROBES, ClaimSettings
+from attention_sieve.core.claims.tables import FEWEST_OF_LOCAL, control_name, counts, notes, of_all_heads
+from attention_sieve.core.roles.hypotheses import FEWEST
 from attention_sieve.core.roles.measures import USUAL_TAU
 from attention_sieve.core.roles.roles import role_title
+from attention_sieve.core.statistics.cases import LEAST_TIMES
 from attention_sieve.dashboard.figures.figure import counted
 from attention_sieve.dashboard.figures.head_scatter import ScatterTexts
 from attention_sieve.dashboard.plain import plain
@@ -21,6 +24,10 @@ from attention_sieve.dashboard.plain import plain
 NUMBERS: Final = {
     "tau": f"{USUAL_TAU['share']:g}",
     "draws": f"{DRAWS:,}",
+    "times": f"{LEAST_TIMES:g}",
+    "few": str(FEWEST),
+    "for_interval": str(FEWEST_FOR_INTERVAL),
+    "few_local": str(FEWEST_OF_LOCAL),
     "fewest": str(FEWEST_RANKED),
     "probed": ", ".join(PROBES),
     "number": str(ClaimSettings.number),
@@ -53,11 +60,12 @@ ELSEWHERE_SEE: Final = (
 )
 IN_TABLE: Final = {
     "verdict": "by all tests of the row, corrected over the heads of the claim",
+    "fails": "the tests that the head does not pass, with their p-values after the correction",
     "head": "layer and head, from 0",
     "claimed": "score in the claim",
     "score": "mean score over the texts",
     "interval": "confidence interval of the mean",
-    "odds": "evidence for the mean being above tau",
+    "odds": "evidence for the mean being above tau; shares below 0 count as 0",
     "permuted keys": "mean score with the keys of every row of attention in random order",
     "rank": "of all heads of the checkpoint",
 }
@@ -79,10 +87,10 @@ def _named(heads: Sequence[Head]) -> str:
 def tested_on(finding: ClaimFinding, texts: str) -> str:
     criterion, scores = finding.settings.of_role.criterion, finding.settings.of_role.scores
     scale = "share above chance" if scores.scale == "share" else "times uniform attention"
-    n_texts = int(finding.tests.texts.max())
+    n_texts = int(finding.n_texts.max())
     return (
         f"On {counted(n_texts, 'text')} ({plain(texts)}); {scale}, tau {criterion.tau:g}, alpha {criterion.alpha:g}. "
-        + " ".join(of_all_heads(finding))
+        + " ".join((*of_all_heads(finding), *notes(finding)))
     )
 
 
@@ -96,14 +104,20 @@ def ranking(finding: ClaimFinding, name: str) -> ScatterTexts:
     )
 
 
-def columns(role: str) -> dict[str, str]:
-    by_distance = (
-        "mean score where copies have a fixed period: a head that passes only there looks at a distance"
-        if role in OF_COPIES
-        else "attention to words that no relation joins, times uniform attention, and the p-value of related words "
-        "getting more"
-    )
-    return {**IN_TABLE, control_name(role): by_distance}
+def columns(finding: ClaimFinding) -> dict[str, str]:
+    if finding.probed.fixed is not None:
+        by_distance = {
+            control_name(finding): "mean score where copies of the same tokens have a fixed period: a head that passes "
+            f"only there, with at least {LEAST_TIMES:g} times the score, looks at a distance"
+        }
+    else:
+        by_distance = {
+            "joined": "attention to what the role joins, times uniform attention",
+            control_name(finding): "attention to others of the same texts at the same distance, times uniform "
+            f"attention, and the p-value of the difference; what the role joins has to get {LEAST_TIMES:g} times as "
+            "much",
+        }
+    return {**IN_TABLE, **by_distance}
 
 
 def table_of(places: Sequence[Place]) -> pd.DataFrame:
@@ -117,12 +131,18 @@ def _of_place(place: Place) -> dict[str, str]:
     if finding is None:
         return {"holds for": plain(place.why_not)}
     rulers, ranked = finding.verdicts.count("only as a positional ruler"), finding.spearman
+    untested = finding.verdicts.count(HOLDING[1])
     return {
-        "number of texts": f"{finding.tests.texts.max():,}",
+        "number of texts": f"{finding.n_texts.max():,}",
         "holds for": f"{len(place.held):,} of {len(finding.claim.heads):,}{_named(place.held)}",
         "only as a ruler": f"{rulers:,}" if rulers else "",
-        "ranking": "" if ranked is None else "{:z.2f} [{:z.2f}, {:z.2f}]".format(*ranked[:3]),
+        "not tested against a ruler": f"{untested:,}" if untested else "",
+        "ranking": "" if ranked is None else _ranking(*ranked[:3]),
     }
+
+
+def _ranking(value: float, low: float, high: float) -> str:
+    return f"{value:z.2f}" if np.isnan(low) else f"{value:z.2f} [{low:z.2f}, {high:z.2f}]"
 
 
 def place_name(checkpoint: str, texts: str, here: Place) -> str:
