@@ -69,8 +69,9 @@ def _roles(
     visit: Visit, passed: PassedText, tested: Corpus, tests: HeadTests, head: Head, facts: dict[str, str]
 ) -> None:
     """A head's roles with the statistics that decide them, over the corpus and on the text on screen."""
-    name, indices = head_name(*head), _role_indices(tested, tests)
-    table, columns = _table(passed.scored, tests, indices, head), _columns(visit.choice)
+    name, indices = head_name(*head), _role_indices(tested.tests.roles, tests)
+    on_text = _role_indices(passed.scored.roles, tests)
+    table, columns = _table(passed.scored, tests, on_text, head), _columns(visit.choice)
     if tested.bets is not None:
         table = _with_evidence(table, tests, tested.bets.scores[:, indices, *head], head)
         columns = _evidence_columns(visit.choice)
@@ -86,8 +87,8 @@ def _spread(
     visit: Visit, passed: PassedText, tested: Corpus, tests: HeadTests, head: Head, facts: dict[str, str]
 ) -> None:
     """How a head's scores are spread over the corpus, with those of the text on screen."""
-    scale, indices = visit.choice.scale, _role_indices(tested, tests)
-    on_text = zip(tests.roles, passed.scores[indices, *head])
+    scale, indices = visit.choice.scale, _role_indices(tested.tests.roles, tests)
+    on_text = zip(tests.roles, passed.scores[_role_indices(passed.scored.roles, tests), *head])
     of_head = HeadScores(
         scores=tested.scores[:, indices, *head],
         tests=tests,
@@ -108,9 +109,15 @@ def _similar(visit: Visit, tests: HeadTests, head: Head) -> None:
     )
 
 
-def _role_indices(tested: Corpus, tests: HeadTests) -> list[int]:
-    """Indices of the roles of some tests among those of the corpus."""
-    return [tested.tests.roles.index(role) for role in tests.roles]
+def _role_indices(roles: tuple[str, ...], tests: HeadTests) -> list[int]:
+    """Indices of the roles of some tests among others: the text on screen may have roles that the corpus has not."""
+    return [roles.index(role) for role in tests.roles]
+
+
+def _in_grid(roles: tuple[str, ...], shown: tuple[tuple[str, ...], tuple[str, ...]]) -> Bool[np.ndarray, " role"]:
+    """Which roles are in a grid of these coarse and finer roles."""
+    coarse, fine = shown
+    return np.array([role in coarse or (role in fine and role_named(role).part_of in coarse) for role in roles])
 
 
 def head_summary(visit: Visit, passed: PassedText, tested: Corpus | None, head: Head) -> None:
@@ -118,11 +125,12 @@ def head_summary(visit: Visit, passed: PassedText, tested: Corpus | None, head: 
     choice = visit.choice
     tau = choice.criterion.tau
     roles = passed.scored.roles
-    coarse, fine = shown_roles(passed.scores, roles)
-    named = np.array([role in coarse or (role in fine and role_named(role).part_of in coarse) for role in roles])
-    above = [role for role, held in zip(roles, named & passed.roles(choice.criterion)[:, *head]) if held]
+    shown = shown_roles(passed.scores, roles)
+    above = [
+        role for role, held in zip(roles, _in_grid(roles, shown) & passed.roles(choice.criterion)[:, *head]) if held
+    ]
     greatest = passed.scored.greatest[0, :, head[0]]
-    short = {role: float(most) for role, most in zip(roles, greatest) if most < tau and role in coarse}
+    short = {role: float(most) for role, most in zip(roles, greatest) if most < tau and role in shown[0]}
     lines = [f"**Head {head_name(*head)}**", wording.text_summary(above)]
     sharing = set(visit.engine.files.sharing(head)) - {head, *visit.removed}
     if sharing:
@@ -130,10 +138,10 @@ def head_summary(visit: Visit, passed: PassedText, tested: Corpus | None, head: 
     if short:
         lines.append(wording.too_short(short))
     if tested is not None:
-        matched = kept_matches(visit)
-        marked = matched.positional(tested.tests)[:, *head] if matched else np.zeros(len(roles), dtype=bool)
-        names = [wording.positional(role) if mark else role for role, mark in zip(roles, marked)]
-        held = named & tested.tests.holds[:, *head]
+        tests, matched = tested.tests, kept_matches(visit)
+        marked = matched.positional(tests)[:, *head] if matched else np.zeros(len(tests.roles), dtype=bool)
+        names = [wording.positional(role) if mark else role for role, mark in zip(tests.roles, marked)]
+        held = _in_grid(tests.roles, shown) & tests.holds[:, *head]
         lines.append(_over_corpus(choice, tested, names, held, head))
         if tested.bets is None and (note := few_texts(len(tested.scores))) is not None:
             lines.append(note)
