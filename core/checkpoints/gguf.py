@@ -71,8 +71,8 @@ def _unpack(path: Path, folder: Path) -> None:
     except OSError as error:
         raise CheckpointError(f"{name} cannot be unpacked in {folder.parent} ({error.strerror}).") from None
     try:
-        if error := reported_error(__name__, [str(path), str(part)], limits(path.stat().st_size)):
-            raise CheckpointError(error)
+        if reason := reported_error(__name__, [str(path), str(part)], limits(path.stat().st_size)):
+            raise CheckpointError(reason)
         with contextlib.suppress(OSError):  # another process has written the same meanwhile
             part.rename(folder)
     except Failed as failed:

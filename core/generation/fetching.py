@@ -92,5 +92,5 @@ def fetching_table(found: Fetching, tokens: Sequence[str]) -> pd.DataFrame:
         "share": found.share[there],
         "on copies": found.on_copies[there],
     }
-    order = [name for name in ("from copies", "adds") if name in columns] or ["on copies", "share"]
+    order: list[str] = [name for name in ("from copies", "adds") if name in columns] or ["on copies", "share"]
     return pd.DataFrame(columns).sort_values(order, ascending=False, kind="stable", ignore_index=True)
