@@ -121,9 +121,9 @@ class ImportanceFinding:
     @cached_property
     def missed(self) -> dict[str, Bool[np.ndarray, "layer head"]]:
         """By first-order measure: heads that matter by ablation, and that it does not see; empty without ablation."""
-        by_ablation = self.values.get(ABLATION)
-        names = [] if by_ablation is None else [name for name in FIRST_ORDER if name in self.values]
-        return {name: missed_heads(self.values[name], by_ablation) for name in names}
+        if (by_ablation := self.values.get(ABLATION)) is None:
+            return {}
+        return {name: missed_heads(self.values[name], by_ablation) for name in FIRST_ORDER if name in self.values}
 
     @cached_property
     def agreements(self) -> dict[str, Agreement]:

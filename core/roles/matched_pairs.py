@@ -236,10 +236,10 @@ def _entries(pairs: MatchedPairs, direction: str, bounds: Int[np.ndarray, "query
         own = [(distance, cells) for distance, relation, cells in related if role in (0, relation)]
         if not own:
             continue
-        by_score[0, role] = [(query, key, weight / len(own)) for _, cells in own for query, key, weight in cells]
+        by_score[0, role] = [(query, key, weight / len(own)) for _, joined in own for query, key, weight in joined]
         weights = Counter[int]()
-        for distance, cells in own:
-            weights[distance] += sum(weight for _, _, weight in cells) / len(own)
+        for distance, joined in own:
+            weights[distance] += sum(weight for _, _, weight in joined) / len(own)
         by_score[1, role] = [
             (query, key, weight / len(unrelated[distance]) / len(at))
             for distance, weight in weights.items()
