@@ -21,7 +21,15 @@ from attention_sieve.core.comparison.finding import COMPARISON_COLUMNS, compare_
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 
 
-def compare(model: Any, other: Any, texts: Any, *, tokenizer: Any = None, **settings: Any) -> Finding:
+def compare(
+    model: Any,
+    other: Any,
+    texts: Any,
+    *,
+    tokenizer: Any = None,
+    least_difference: float | None = None,
+    **settings: Any,
+) -> Finding:
     """Test how the roles and the scores of two models differ on the same texts; a row per role, layer and head.
 
     Args:
@@ -29,6 +37,7 @@ def compare(model: Any, other: Any, texts: Any, *, tokenizer: Any = None, **sett
         other: the compared one, of the same shape; differences are its scores minus those of the reference.
         texts: as of `roles`; those that one of the two leaves out as too long are left out of both.
         tokenizer: of models in memory.
+        least_difference: of two means that counts as large; None for a tenth, or .02 of shares.
         settings: those of `roles`, which decide for both; the same heads are off in both.
 
     Returns: the table; `result.sides` are the findings of `roles`.
@@ -51,10 +60,10 @@ def compare(model: Any, other: Any, texts: Any, *, tokenizer: Any = None, **sett
             prepared = prepared_texts(checkpoint, read, of_pass, too_long)
             readings.append(Reading(checkpoint=checkpoint, of_pass=of_pass, inputs=read, prepared=prepared))
         readings = on_common_inputs(readings)
-        found = compare_in(readings, role_settings, watched)
+        found = compare_in(readings, role_settings, watched, least_difference)
         a, b = (
             finding_facts(ROLE_ANALYSIS, reading, side, role_settings, facts_of_texts(read))
             for reading, side in zip(readings, found.sides, strict=True)
         )
-    facts = facts_of_both(a, b)
+    facts = facts_of_both(a, b) | found.facts
     return Finding(analysis="compare", table=found.table, columns=COMPARISON_COLUMNS, facts=facts, result=found)

@@ -8,6 +8,7 @@ from typing import Any
 
 from attention_sieve.core.commands import TABLES, check_output, write_table
 from attention_sieve.core.comparison.finding import COMPARISON_COLUMNS, RoleComparison, compared, facts_of_both
+from attention_sieve.core.comparison.sizes import HELP
 from attention_sieve.core.comparison.transitions import busiest_layers
 from attention_sieve.core.options import add_output_option, add_settings_options, column_list, settings_of
 from attention_sieve.core.roles.finding import role_finding
@@ -26,6 +27,7 @@ def add_command(commands: Any) -> None:
     parser.add_argument("b", type=Path, help="the same for the other checkpoint; differences are b - a")
     add_output_option(parser)
     add_settings_options(parser, Criterion())
+    parser.add_argument("--least-difference", type=float, help=HELP)
     parser.set_defaults(run=compare)
 
 
@@ -36,27 +38,23 @@ def compare(arguments: argparse.Namespace) -> None:
     a, b = on_same_texts(*tables)
     criterion = settings_of(arguments, Criterion.usual(a.scored.scale))
     sides = [role_finding(side.scored, criterion) for side in (a, b)]
-    found = compared(sides, [side.facts.get("dtype", "") for side in tables])
+    found = compared(sides, [side.facts.get("dtype", "") for side in tables], arguments.least_difference)
     n_texts = len({text for side in tables for text in side.texts})
     if len(a.texts) < n_texts:
         print(f"{n_texts - len(a.texts)} of {n_texts} texts are in one file only and were left out.", file=sys.stderr)
-    facts = facts_of_both(a.facts, b.facts) | criterion.facts
+    facts = facts_of_both(a.facts, b.facts) | criterion.facts | found.facts
     write_table(arguments.output, found.table, facts)
     print(_summary(found, criterion.tau), file=sys.stderr)
 
 
 def _summary(comparison: RoleComparison, tau: float) -> str:
-    """How many heads changed, where, and how many scores differ."""
-    tests, changed = comparison.tests, comparison.changed
+    """How many heads changed, where, by how much scores differ, and how many significantly."""
+    changed = comparison.changed
     parts = [f"{changed.sum()} of {changed.size} heads changed a coarse role at tau {tau:g}"]
     if layers := busiest_layers(changed):
         first, last, n_changed = layers
         parts.append(
             (f"layers {first}-{last} hold" if first < last else f"layer {first} holds") + f" {n_changed} of them"
         )
-    n_tested = (tests.texts >= 2).sum()
-    parts.append(
-        f"{tests.differs.sum()} of {n_tested} mean scores differ at alpha {tests.alpha:g} "
-        f"(correction: {tests.correction})"
-    )
-    return "; ".join(parts) + "."
+    of_tests = f"alpha {comparison.tests.alpha:g}, correction {comparison.tests.correction}"
+    return f"{'; '.join(parts)}. {comparison.sizes.sentence} (paired t-test, {of_tests})."

@@ -9,6 +9,7 @@ from jaxtyping import Bool
 
 from attention_sieve.core.answering import Reading, Watch, find_in
 from attention_sieve.core.comparison.differences import ROUNDING, PairedTests, paired_tests
+from attention_sieve.core.comparison.sizes import LEAST_DIFFERENCE, DifferenceSizes, difference_sizes, is_large
 from attention_sieve.core.comparison.transitions import changed_heads, check_heads
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.finding import RoleFinding, RoleSettings
@@ -32,6 +33,7 @@ COMPARISON_COLUMNS: Final = {
     "p_adjusted": "p after correction",
     "wilcoxon_p": "p-value of the Wilcoxon signed-rank test, two-sided",
     "effect": "Cohen's d of the paired differences",
+    "large": "whether the difference is at least the least difference, up or down",
     "holds_a": "whether the head has the role under the reference",
     "holds_b": "whether the head has the role under the compared checkpoint",
 }
@@ -45,6 +47,16 @@ class RoleComparison:
     sides: tuple[RoleFinding, RoleFinding]
     """Under the reference, and under the compared checkpoint."""
     tests: PairedTests
+    least_difference: float
+    """Of two means that counts as large."""
+
+    @property
+    def sizes(self) -> DifferenceSizes:
+        """How large the differences of all roles are.
+
+        Raises: AnalysisError as `is_large`.
+        """
+        return difference_sizes(self.tests, self.least_difference)
 
     @property
     def holds(self) -> tuple[Bool[np.ndarray, "role layer head"], Bool[np.ndarray, "role layer head"]]:
@@ -62,18 +74,27 @@ class RoleComparison:
         """A row per role, layer and head, with COMPARISON_COLUMNS."""
         from attention_sieve.core.roles.tables import by_head  # imports pandas, which the first page does without
 
-        _, _, _, *tested, holds_a, holds_b = COMPARISON_COLUMNS
+        _, _, _, *tested, large, holds_a, holds_b = COMPARISON_COLUMNS
         columns = {name: getattr(self.tests, name) for name in tested}
+        columns[large] = is_large(self.tests, self.least_difference)
         return by_head(self.tests.roles, columns | dict(zip((holds_a, holds_b), self.holds)))
 
+    @property
+    def facts(self) -> dict[str, str]:
+        """Metadata of files."""
+        return {"least difference": f"{self.least_difference:g}"}
 
-def compared(sides: Iterable[RoleFinding], dtypes: Iterable[str]) -> RoleComparison:
+
+def compared(
+    sides: Iterable[RoleFinding], dtypes: Iterable[str], least_difference: float | None = None
+) -> RoleComparison:
     """Compare what was found on the same texts, by the criterion of the first.
 
     Args:
         sides: under the reference, and under the compared checkpoint, with the same roles in the same order.
         dtypes: number formats of both passes; the least precise one decides which differences are rounding. One that is
             unknown counts as float32.
+        least_difference: of two means that counts as large; None for the usual one of the scale.
 
     Raises: AnalysisError as `paired_tests`.
     """
@@ -85,10 +106,13 @@ def compared(sides: Iterable[RoleFinding], dtypes: Iterable[str]) -> RoleCompari
         a.tests.settings,
         rounding=max(ROUNDING.get(dtype, ROUNDING["float32"]) for dtype in dtypes),
     )
-    return RoleComparison(sides=(a, b), tests=tests)
+    least = LEAST_DIFFERENCE[a.scored.scale] if least_difference is None else least_difference
+    return RoleComparison(sides=(a, b), tests=tests, least_difference=least)
 
 
-def compare_in(readings: Sequence[Reading[Text]], settings: RoleSettings, watch: Watch) -> RoleComparison:
+def compare_in(
+    readings: Sequence[Reading[Text]], settings: RoleSettings, watch: Watch, least_difference: float | None = None
+) -> RoleComparison:
     """Compare two checkpoints on the same prepared texts, the reference first.
 
     Raises: AnalysisError for checkpoints of different shapes, and as `find_in`.
@@ -97,7 +121,7 @@ def compare_in(readings: Sequence[Reading[Text]], settings: RoleSettings, watch:
     a, b = ((1, each.n_layers, each.n_heads) for each in layers)
     check_heads(a, b)
     sides = [find_in(ROLE_ANALYSIS, reading, settings, watch) for reading in readings]
-    return compared(sides, [reading.checkpoint.dtype for reading in readings])
+    return compared(sides, [reading.checkpoint.dtype for reading in readings], least_difference)
 
 
 def facts_of_both(a: Mapping[str, str], b: Mapping[str, str]) -> dict[str, str]:

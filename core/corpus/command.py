@@ -17,6 +17,7 @@ import pandas as pd
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.find import choose_device, find_checkpoint, randomly_initialised
 from attention_sieve.core.commands import INTERRUPTED, TABLE_FILE, TABLES, check_output, write_table
+from attention_sieve.core.comparison.sizes import LEAST_DIFFERENCE, difference_sizes
 from attention_sieve.core.corpus.manifest import MANIFEST, CorpusSettings, Manifest, read_manifest
 from attention_sieve.core.corpus.paired import read_differences, write_differences
 from attention_sieve.core.corpus.plan import SHARD_SIZE, corpus_plan, parse_corpus, write_plan
@@ -249,8 +250,8 @@ def compare(arguments: argparse.Namespace) -> None:
     path = write_differences(a, b)
     differences = read_differences(a, b, Criterion())
     if differences is not None:
-        n_different, n_tested = int(differences.differs.sum()), int((differences.texts > 1).sum())
-        print(f"{n_different:,} of {n_tested:,} scores differ (p < 0.05): {path}")
+        sizes = difference_sizes(differences, LEAST_DIFFERENCE[a.settings.scale])
+        print(f"{sizes.sentence} (p < 0.05): {path}")
 
 
 def show(arguments: argparse.Namespace) -> None:

@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 
 from attention_sieve import __version__
-from attention_sieve.core.comparison.differences import PairedTests
-from attention_sieve.core.comparison.finding import COMPARISON_COLUMNS, compared
+from attention_sieve.core.comparison.finding import COMPARISON_COLUMNS, RoleComparison, compared
 from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.finding import RoleFinding
@@ -51,7 +50,7 @@ def page_data(content: Content) -> dict[str, Any]:
     if comparison is not None:
         changed = comparison.changed
         each_named = [f"{name}: {sentence}" for name, sentence in zip(names, sentences)]
-        sentences = [_changes(int(changed.sum()), changed.size, names, comparison.tests), *each_named]
+        sentences = [_changes(int(changed.sum()), changed.size, names, comparison), *each_named]
     return {
         "format": FORMAT,
         "program": __version__,
@@ -83,12 +82,11 @@ def _title(names: Sequence[str]) -> str:
     return f"Attention heads of {names[0]}" if len(names) == 1 else f"{names[1]} compared with {names[0]}"
 
 
-def _changes(n_changed: int, n_heads: int, names: Sequence[str], tests: PairedTests) -> str:
-    n_tested = int((tests.texts >= 2).sum())
+def _changes(n_changed: int, n_heads: int, names: Sequence[str], comparison: RoleComparison) -> str:
+    tests = comparison.tests
     return (
-        f"From {names[0]} to {names[1]}, {n_changed} of {n_heads} heads gain or lose a role, and "
-        f"{int(tests.differs.sum()):,} of {n_tested:,} mean scores differ (paired t-test, alpha {tests.alpha:g}, "
-        f"correction {tests.correction})."
+        f"From {names[0]} to {names[1]}, {n_changed} of {n_heads} heads gain or lose a role. "
+        f"{comparison.sizes.sentence} (paired t-test, alpha {tests.alpha:g}, correction {tests.correction})."
     )
 
 

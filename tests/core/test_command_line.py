@@ -13,6 +13,7 @@ from small_checkpoints import save
 
 from attention_sieve.__main__ import main
 from attention_sieve.core.comparison.differences import paired_tests
+from attention_sieve.core.comparison.sizes import difference_sizes
 from attention_sieve.core.roles.hypotheses import Criterion, resamples, role_tests, stability
 from attention_sieve.core.roles.measures import SYNTACTIC, ScoreSettings, role_scores
 from attention_sieve.core.roles.roles import COARSE_ROLES, FURTHER_ROLES, ROLES
@@ -552,7 +553,7 @@ def test_no_command_writes_over_what_it_reads_or_writes(texts_file, tmp_path, mo
 
 COMPARED_COLUMNS = [
     "role", "layer", "head", "texts", "mean_a", "mean_b", "difference", "t", "p", "p_adjusted", "wilcoxon_p", "effect",
-    "holds_a", "holds_b",
+    "large", "holds_a", "holds_b",
 ]  # fmt: skip
 
 
@@ -617,8 +618,9 @@ def test_a_comparison_is_written_as_one_row_per_role_layer_and_head(checkpoints,
     assert n_changed > 0
     said = one_sentence(capsys)
     assert said.startswith(f"{n_changed} of 6 heads changed a coarse role at tau 1.1; layer")
-    n_tested = (tests.texts > 1).sum()
-    assert said.endswith(f"; {tests.differs.sum()} of {n_tested} mean scores differ at alpha 0.2 (correction: none).")
+    sizes = difference_sizes(tests, 0.1)
+    assert said.endswith(f". {sizes.sentence} (paired t-test, alpha 0.2, correction none).")
+    np.testing.assert_array_equal(table["large"], (np.abs(tests.difference) >= 0.1).ravel())
 
 
 def planted(path, scores, facts=None, texts=None):
@@ -637,11 +639,14 @@ def noise(n_texts=6, n_layers=6, seed=0):
 @pytest.mark.parametrize(
     ("heads", "said"),
     [
-        ((), "0 of 30 heads changed a coarse role at tau 3; 0 of 120 mean scores differ"),
-        (((4, 1),), "1 of 30 heads changed a coarse role at tau 3; layer 4 holds 1 of them; 1 of 120 mean scores"),
+        ((), "0 of 30 heads changed a coarse role at tau 3. All 120 mean scores are the same (paired t-test"),
+        (
+            ((4, 1),),
+            "1 of 30 heads changed a coarse role at tau 3; layer 4 holds 1 of them. Of 120 mean scores, 1 ",
+        ),
         (
             ((0, 0), (4, 1), (4, 2), (5, 0)),
-            "4 of 30 heads changed a coarse role at tau 3; layers 4-5 hold 3 of them; 4",
+            "4 of 30 heads changed a coarse role at tau 3; layers 4-5 hold 3 of them. Of 120 mean scores, 4 (3.3%)",
         ),
     ],
 )
@@ -674,7 +679,7 @@ def test_a_role_of_the_first_token_counts_where_there_is_no_delimiter(tmp_path, 
     table.loc[sink, "score"] += np.where(table.loc[sink, "score"].mean() < 3, 4, -4)
     table.to_parquet(tmp_path / "b")
     assert compare(tmp_path / "a.parquet", tmp_path / "b", tmp_path / "d.csv", "--method", "mean") == 0
-    assert one_sentence(capsys).startswith("1 of 6 heads changed a coarse role at tau 3; layer 1 holds 1 of them;")
+    assert one_sentence(capsys).startswith("1 of 6 heads changed a coarse role at tau 3; layer 1 holds 1 of them. ")
 
 
 def test_texts_of_one_file_only_are_left_out_and_counted(tmp_path, capsys):

@@ -1,6 +1,7 @@
 """Which heads changed from one checkpoint to another, and tabs with further questions."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ from jaxtyping import Bool
 
 from attention_sieve.cache.inference import Inference
 from attention_sieve.core.attention.settings import Head, head_name
+from attention_sieve.core.comparison.sizes import LEAST_DIFFERENCE, difference_sizes
 from attention_sieve.core.comparison.tables import role_change_table, transition_table
 from attention_sieve.core.comparison.transitions import (
     Transition,
@@ -57,6 +59,8 @@ from attention_sieve.dashboard.views.saving import ScoredTexts, attention_in, co
 
 ROLE_WIDTH = 250
 """Width of the list of roles, in pixels."""
+LEAST_WIDTH: Final = 170
+"""Width of the least difference, in pixels."""
 TRANSITION: Final = "transition"
 """Key and query parameter of the chosen transition, by the name of its mark."""
 HEAD: Final = "transition head"
@@ -72,7 +76,9 @@ def changes(focus: CheckpointFocus, steps: Sequence[int] | None) -> None:
     st.subheader(wording.CHANGES)
     if focus.choice.corpus == controls.TYPED and focus.choice.criterion.method == "test":
         st.info(wording.TYPED)
-    role = _controls(focus)
+    role, least = _controls(focus)
+    focus = replace(focus, least_difference=least)
+    st.markdown(wording.sizes(difference_sizes(focus.compared.tests, least, focus.coarse)))
     which_heads(focus, role)
     views: dict[str, Callable[[], None]] = {
         wording.EACH: lambda: grids(focus),
@@ -89,8 +95,9 @@ def changes(focus: CheckpointFocus, steps: Sequence[int] | None) -> None:
     frame.tabs("compare details", views)
 
 
-def _controls(focus: CheckpointFocus) -> str:
-    """The selected role, initially the one that changed most, and a switch for the finer roles."""
+def _controls(focus: CheckpointFocus) -> tuple[str, float]:
+    """The selected role, initially the one that changed most, and the least difference; a switch for the finer
+    roles."""
     applies = dict(zip(focus.pair.roles, np.logical_or(*map(has_scores, focus.pair.tests))))
     roles = [role for role in (*focus.coarse, *focus.fine) if role == focus.role or applies[role]]
     labels = {LOOKS[role].label: role for role in roles}
@@ -103,8 +110,19 @@ def _controls(focus: CheckpointFocus) -> str:
             help=wording.ROLE_HELP,
             width=ROLE_WIDTH,
         )
+        usual = LEAST_DIFFERENCE[focus.choice.scale]
+        least = st.number_input(
+            wording.LEAST,
+            min_value=0.0,
+            value=usual,
+            step=usual,
+            format="%g",
+            key=f"least difference of {focus.choice.scale}",
+            help=wording.LEAST_HELP,
+            width=LEAST_WIDTH,
+        )
         toggle(shared_wording.FINER, key=FINER)
-    return role
+    return role, float(least)
 
 
 def _over_checkpoints(focus: CheckpointFocus, steps: Sequence[int] | None, role: str) -> None:
@@ -220,18 +238,13 @@ def _how_sure(focus: CheckpointFocus) -> None:
 
 
 def _certainty(focus: CheckpointFocus) -> Iterator[str]:
-    pair, criterion, scale = focus.pair, focus.choice.criterion, focus.choice.scale
+    pair, criterion = focus.pair, focus.choice.criterion
     tests, indices = focus.compared.tests, [focus.pair.roles.index(role) for role in focus.coarse]
     effects = np.abs(tests.effect[indices])
     effects = effects[~np.isnan(effects)]
-    yield wording.n_differ(
-        int(tests.differs[indices].sum()),
-        int((tests.texts[indices] >= 2).sum()),
-        criterion.alpha,
-        focus.choice.correction,
-        float(np.median(effects)) if effects.size else None,
-        scale,
-    )
+    yield wording.sizes(difference_sizes(tests, focus.least, focus.coarse))
+    if effects.size:
+        yield wording.tested(criterion.alpha, focus.choice.correction, float(np.median(effects)))
     (holds_a, holds_b), changed = focus.compared.holds, focus.compared.changed
     moved = (holds_a != holds_b)[indices]
     in_both = (_is_stable(focus, 0) & _is_stable(focus, 1))[indices]
@@ -260,9 +273,9 @@ def _table(focus: CheckpointFocus) -> None:
     table = focus.compared.table
     with st.container(horizontal=True, vertical_alignment="bottom"):
         roles = some_of("Roles", list(map(role_title, focus.pair.roles)), key="compare roles", every="all roles")
-        only_significant = toggle("Only significant differences", key="compare significant")
+        only_large = toggle(wording.ONLY_LARGE, key="compare significant")
     mask = table["role"].isin(roles)
-    table = table[mask & focus.compared.tests.differs.ravel() if only_significant else mask]
+    table = table[mask & table["large"] & focus.compared.tests.differs.ravel() if only_large else mask]
     small = dict.fromkeys(("p", "p_adjusted", "wilcoxon_p"), SMALL_NUMBER)
     score = {
         name: st.column_config.NumberColumn(format="%.3f") for name in ("mean_a", "mean_b", "difference", "t", "effect")

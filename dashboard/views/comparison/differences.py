@@ -8,6 +8,7 @@ import streamlit as st
 from jaxtyping import Float
 
 from attention_sieve.core.comparison.differences import PairedTests
+from attention_sieve.core.comparison.sizes import is_large
 from attention_sieve.core.roles.hypotheses import HeadTests
 from attention_sieve.core.roles.measures import Scale
 from attention_sieve.core.similarity.distances import MOST
@@ -138,8 +139,8 @@ def _map(
         signed=tests is not None,
         low_label="" if tests is None else wording.LESS,
         high_label="" if tests is None else wording.MORE,
-        marked=None if tests is None else tests.differs[index],
-        mark="" if tests is None else wording.MARK,
+        marked=None if tests is None else (tests.differs & is_large(tests, focus.least))[index],
+        mark="" if tests is None else wording.mark(focus.least),
         details=() if tests is None else _details(tests, index),
     )
     show_head_map(picture, head_selection(f"map {name}", focus.heads, focus.reset), file=f"map of {name}", facts=facts)

@@ -15,6 +15,7 @@ from attention_sieve.core.command_lines import command_line, given_options
 from attention_sieve.core.comparison.differences import ROUNDING, LayerShift, layer_shift
 from attention_sieve.core.comparison.finding import RoleComparison, compared
 from attention_sieve.core.comparison.question import COMPARISON, ComparedText, divergences
+from attention_sieve.core.comparison.sizes import LEAST_DIFFERENCE
 from attention_sieve.core.comparison.transitions import head_moved_most, role_moved_most
 from attention_sieve.core.finetuning.chance import AgainstChance
 from attention_sieve.core.roles.finding import RoleFinding, role_finding
@@ -236,6 +237,8 @@ class CheckpointFocus:
     """Those that both were scored on."""
     sentences: tuple[Sentences | None, Sentences | None] = (None, None)
     """Descriptions of the heads under the reference and the compared checkpoint; None where they need a pass."""
+    least_difference: float | None = None
+    """As the reader has set it; None for the usual one."""
 
     @cached_property
     def compared(self) -> RoleComparison:
@@ -246,7 +249,12 @@ class CheckpointFocus:
             (self.pair.scored.key, criterion.alpha, criterion.correction, criterion.family),
             lambda: compared(self.pair.sides, [self.choice.dtype]).tests,
         )
-        return RoleComparison(sides=self.pair.sides, tests=tests)
+        return RoleComparison(sides=self.pair.sides, tests=tests, least_difference=self.least)
+
+    @property
+    def least(self) -> float:
+        """The least difference of two means that counts as large."""
+        return LEAST_DIFFERENCE[self.choice.scale] if self.least_difference is None else self.least_difference
 
     @cached_property
     def role(self) -> str:
@@ -262,7 +270,8 @@ class CheckpointFocus:
     @property
     def facts(self) -> dict[str, str]:
         facts = comparison_facts(self.choice, self.pair.engines, self.pair.n_texts, self.pair.scored.n_tokens)
-        return facts | {"command": self._commands}
+        own = self.compared.facts if self.pair.same_shape else {}
+        return facts | own | {"command": self._commands}
 
     @property
     def _commands(self) -> str:
@@ -275,7 +284,8 @@ class CheckpointFocus:
             call(name, choice, engine, *read, *role_options(choice, engine), *judged, output=f"{letter}.parquet")
             for letter, engine in zip("ab", self.pair.engines, strict=True)
         ]
-        comparing = command_line(["compare", "a.parquet", "b.parquet", *judging, "--output", "compare.parquet"])
+        least = [] if self.least == LEAST_DIFFERENCE[choice.scale] else [f"--least-difference={self.least:g}"]
+        comparing = command_line(["compare", "a.parquet", "b.parquet", *judging, *least, "--output", "compare.parquet"])
         return THEN.join([*lines, comparing] if self.pair.same_shape else lines)
 
     @property

@@ -9,6 +9,7 @@ import streamlit as st
 
 from attention_sieve.core.attention.settings import Head, highest_head
 from attention_sieve.core.comparison.differences import PairedTests
+from attention_sieve.core.comparison.sizes import LEAST_DIFFERENCE, difference_sizes, is_large
 from attention_sieve.core.comparison.transitions import changed_heads, role_changes
 from attention_sieve.core.corpus.paired import check_same_texts, read_differences
 from attention_sieve.core.corpus.results import Results
@@ -106,8 +107,8 @@ def _summary(a: Opened, tests: tuple[HeadTests, HeadTests], paired_tests: Paired
     note = few_texts(a.part.n_texts)
     st.markdown(f"**{what_changed(changes, len(changed))}** {counts} {note or ''}")
     if paired_tests is not None:
-        n_tested = int((paired_tests.texts > 1).sum())
-        st.markdown(wording.differing(int(paired_tests.differs.sum()), n_tested, a.choice.criterion.alpha))
+        sizes = difference_sizes(paired_tests, LEAST_DIFFERENCE[scale])
+        st.markdown(wording.differing(sizes, a.choice.criterion.alpha))
     if reasons := {role: reason for role, reason in a.part.untested(tests[0]).items() if role in coarse}:
         st.markdown(role_wording.untested(reasons))
 
@@ -141,7 +142,8 @@ def _which_heads(a: Opened, b: Opened, tests: tuple[HeadTests, HeadTests], paire
         show_role_grid(grid, head_selection("results changes", heads, a.reset), file="changes", facts=b.facts)
     with right:
         role = from_list("Role", {LOOKS[name].label: name for name in coarse}, key="results compare role")
-        index = tests[0].roles.index(role)
+        index, least = tests[0].roles.index(role), LEAST_DIFFERENCE[a.results.settings.scale]
+        large = None if paired_tests is None else paired_tests.differs & is_large(paired_tests, least)
         difference = tests[1].mean[index] - tests[0].mean[index]
         finite = np.abs(difference[np.isfinite(difference)])
         if not finite.size:
@@ -155,8 +157,8 @@ def _which_heads(a: Opened, b: Opened, tests: tuple[HeadTests, HeadTests], paire
             signed=True,
             low_label=compare_wording.LESS,
             high_label=compare_wording.MORE,
-            marked=None if paired_tests is None else paired_tests.differs[index],
-            mark="" if paired_tests is None else "differs significantly",
+            marked=None if large is None else large[index],
+            mark="" if large is None else compare_wording.mark(least),
             details=[("a", tests[0].mean[index]), ("b", tests[1].mean[index])],
         )
         show_head_map(picture, head_selection("results moved", heads, a.reset), file="differences", facts=b.facts)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from attention_sieve.core.comparison.differences import ROUNDING
+from attention_sieve.core.comparison.sizes import DifferenceSizes
 from attention_sieve.core.finetuning.chance import AgainstChance
 from attention_sieve.core.finetuning.movie_reviews import N_TRAINING, REQUIREMENT
 from attention_sieve.core.roles.hypotheses import CERTAIN, RESAMPLES
@@ -70,7 +71,12 @@ ROLE_HELP: Final = (
     "The map and the charts show the score of this role. To begin with, it is the role that most heads gain or "
     "lose; in a tie, or if no head gains or loses one, the role whose score differs most on average over all heads."
 )
-MARK: Final = "the difference is significant"
+LEAST: Final = "Large from"
+LEAST_HELP: Final = (
+    "The least difference of two means that counts as large. With many texts, even differences that matter to nobody "
+    "are significant: those of a checkpoint that is rounded to 8 bits are about 0.01."
+)
+ONLY_LARGE: Final = "Only large and significant differences"
 MORE: Final = "higher under b"
 LESS: Final = "lower under b"
 DIVERGENCE_TITLE: Final = "Jensen-Shannon divergence, in nats"
@@ -187,11 +193,20 @@ def predicted(
     return f"Predicts {most_likely}" if after is None else f"After “{after}”: {most_likely}"
 
 
-def n_differ(n_differ: int, n_tested: int, alpha: float, correction: str, effect: float | None, scale: Scale) -> str:
-    size = "" if effect is None else f", with a median effect of {effect:.1f} standard deviations"
+def mark(least: float) -> str:
+    return f"differs by {least:g} or more, and significantly"
+
+
+def sizes(of_differences: DifferenceSizes) -> str:
+    """How large the differences are, and how many are significant."""
+    return f"{of_differences.sentence}."
+
+
+def tested(alpha: float, correction: str, effect: float) -> str:
+    """How differences are tested, with their median size in standard deviations over the texts."""
     return (
-        f"**{n_differ:,}** of {n_tested:,} {WORDS[scale].nouns} (one for each head and role) differ significantly at "
-        f"alpha {alpha:g} (correction: {correction}){size}."
+        f"Significant: paired t-test at alpha {alpha:g} (correction: {correction}). The median difference is "
+        f"{effect:.1f} standard deviations of its texts."
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from attention_sieve.core.comparison.sizes import DifferenceSizes
 from attention_sieve.core.roles.hypotheses import FEW, FEWEST
 from attention_sieve.core.statistics.series import TAUS
 from attention_sieve.dashboard.figures.appearance import LOOKS
@@ -69,8 +70,5 @@ def reading_shard(number: int, n_shards: int) -> str:
     return f"Reading shard {number:,} of {n_shards:,}"
 
 
-def differing(n_differ: int, n_tested: int, alpha: float) -> str:
-    return (
-        f"{n_differ:,} of {n_tested:,} mean scores differ significantly between the two checkpoints (paired t-test "
-        f"over the same texts, corrected, alpha {alpha:g})."
-    )
+def differing(sizes: DifferenceSizes, alpha: float) -> str:
+    return f"{sizes.sentence} (paired t-test over the same texts, corrected, alpha {alpha:g})."
