@@ -8,6 +8,7 @@ WORKDIR /home/reader/attention-sieve
 COPY --chown=reader . .
 ENV OMP_WAIT_POLICY=PASSIVE
 RUN make .venv/prepared
-ENV HOST=localhost CHECKPOINTS=bundled
+# Whoever comes, comes through a proxy, which says from where.
+ENV HOST=localhost CHECKPOINTS=bundled FORWARDED_ALLOW_IPS=*
 EXPOSE 7860
 CMD make class ADDRESS=0.0.0.0 PORT=7860 HOST="${SPACE_HOST:-$HOST}" CHECKPOINTS="$CHECKPOINTS"

@@ -24,6 +24,10 @@ SHARE: Final = 0.1
 """Share of the store that results computed for one session within an hour may fill."""
 MAX_UPLOADS: Final = 8
 """Maximum number of uploads that one session holds at once."""
+MAX_VISITS: Final = 200
+"""Maximum number of pages that are open at once."""
+MAX_VISITS_OF_ADDRESS: Final = 40
+"""Maximum number of those from one address, which a class may share."""
 HOURS_KEPT: Final = 2
 """Hours after which visitors' texts, and everything computed from them, are deleted; uploads end with their session."""
 

@@ -1,6 +1,7 @@
 """The dashboard's server, started by `streamlit run dashboard/server.py` or by `start.py`: Streamlit's own, with what
 `dashboard/web` adds to it."""
 
+import asyncio
 import gc
 import inspect
 import os
@@ -27,10 +28,11 @@ from attention_sieve.cache.serving.memory import few_arenas
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.dashboard.configuration import check_configuration
 from attention_sieve.dashboard.pages import offered_pages
-from attention_sieve.dashboard.public import MAX_UPLOADS, is_public
+from attention_sieve.dashboard.public import MAX_UPLOADS, MAX_VISITS, MAX_VISITS_OF_ADDRESS, is_public
 from attention_sieve.dashboard.web.addresses import KnownAddresses
 from attention_sieve.dashboard.web.departures import Departures
 from attention_sieve.dashboard.web.few_uploads import FewUploads
+from attention_sieve.dashboard.web.few_visits import FewVisits, bounds, log_exhaustion_rarely, raise_descriptor_limit
 from attention_sieve.dashboard.web.first_page import first_page
 from attention_sieve.dashboard.web.own_site import OwnSiteOnly
 from attention_sieve.dashboard.web.scripts import Scripts
@@ -65,6 +67,7 @@ async def _with_its_settings(_: st.App) -> AsyncIterator[None]:
     except AnalysisError as error:
         print(error, file=sys.stderr, flush=True)
         os._exit(1)  # of whatever is raised here, the server would print the whole traceback
+    log_exhaustion_rarely(asyncio.get_running_loop())
     yield
 
 
@@ -84,6 +87,7 @@ sys.setswitchinterval(0.001)
 # What Streamlit has imported stays until the end. A search for garbage in it would hold the first visit back for 50 ms.
 gc.freeze()
 few_arenas()
+n_descriptors = raise_descriptor_limit()
 first, *others = offered_pages()
 routes = [Route(f"/{address}", _send) for address in ("", *(page.address for page in others))]
 routes.append(Route(f"/{first.address}", _send_on))
@@ -95,5 +99,6 @@ middleware = [
     Middleware(KnownAddresses, pages=names),
 ]
 if is_public():
+    middleware.append(Middleware(FewVisits, most=bounds(MAX_VISITS, MAX_VISITS_OF_ADDRESS, n_descriptors)))
     middleware.append(Middleware(FewUploads, most=MAX_UPLOADS))
 app = st.App(_HERE / "app.py", routes=routes, middleware=middleware, lifespan=_with_its_settings)

@@ -7,7 +7,7 @@ import socket
 import ssl
 import subprocess
 import time
-from contextlib import closing
+from contextlib import ExitStack, closing
 from http.client import HTTPConnection, HTTPSConnection
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -16,6 +16,7 @@ import pytest
 import trustme
 from playwright.sync_api import expect
 from steps import PATIENCE, arcs, grid_of, settle, type_texts, upload
+from websockets.sync.client import connect
 
 from attention_sieve.dashboard.public import MAX_UPLOADS
 from benchmarks.shared.programs import NO_NGINX, nginx
@@ -150,6 +151,7 @@ def _write(folder, behind, plain, tls):
         "auth_basic_user_file /etc/nginx/heads.users": f"auth_basic_user_file {folder}/users",
         "http://127.0.0.1:8501": behind,
         "server_name heads.example.org": "server_name localhost",
+        "https://heads.example.org$": "https://localhost$",
     }.items():
         assert named in text
         text = text.replace(named, str(here))
@@ -196,6 +198,29 @@ def test_an_address_without_tls_leads_to_the_one_with(proxied):
     plain, _, _ = proxied
     status, headers = _asked(plain, "/roles?tau=3")
     assert (status, headers["Location"]) == (308, "https://localhost/roles?tau=3")
+
+
+def test_an_address_without_tls_leads_to_no_other_server(proxied):
+    plain, _, _ = proxied
+    assert _asked(plain, Host="evil.example")[1]["Location"] == "https://localhost/"
+
+
+def test_an_address_with_twenty_connections_gets_no_more_until_one_is_closed(proxied):
+    _, tls, _ = proxied
+    with ExitStack() as opened:
+        for _ in range(20):
+            page = connect(
+                f"{tls.replace('https', 'wss')}/_stcore/stream",
+                ssl=ssl._create_unverified_context(),
+                origin=tls,
+                subprotocols=["streamlit"],
+                additional_headers={"Authorization": _login()},
+            )
+            opened.enter_context(page)
+        status, headers = _asked(tls, Authorization=_login())
+        assert (status, headers["Content-Type"]) == (503, "text/plain")
+        page.close()
+        assert _asked(tls, Authorization=_login())[0] == 200
 
 
 def test_other_names_and_other_sites_are_refused_behind_the_proxy_too(proxied):
