@@ -15,17 +15,25 @@ PANIC: Final = ("pyo3_runtime", "PanicException")
 """Module and name of the class of panics in pyo3, which does not let Python import it."""
 OUT_OF_MEMORY: Final = ("can't allocate memory", "not enough memory", "out of memory", "CUBLAS_STATUS_ALLOC_FAILED")
 """Parts of torch's messages: a GPU has its own error class, a CPU raises any RuntimeError."""
+_CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+"""Characters that a terminal obeys."""
 _TOO_LONG: Final = re.compile(rf"\S{{{LONGEST_QUOTED + 1},}}")
 
 
 class AnalysisError(Exception):
     """An error with a message for the user; pages and the command line catch this class and nothing broader.
 
-    Very long names in the message are shortened to both ends.
+    Very long names in the message are shortened to both ends, and control characters are spelled out.
     """
 
     def __init__(self, message: str) -> None:
-        super().__init__(_TOO_LONG.sub(lambda word: shortened(word[0]), message))
+        plain = "\n".join(map(plain_controls, message.split("\n")))
+        super().__init__(_TOO_LONG.sub(lambda word: shortened(word[0]), plain))
+
+
+def plain_controls(text: str) -> str:
+    """A line for a terminal, in which control characters are spelled out."""
+    return _CONTROLS.sub(lambda control: ascii(control[0])[1:-1], text)
 
 
 def shortened(name: str) -> str:

@@ -60,25 +60,27 @@ LARGEST_SEED: Final = 2**63 - 1
 """Largest seed that torch accepts."""
 
 
-def find_checkpoint(name: str) -> CheckpointFiles:
+def find_checkpoint(name: str, *, ask_hub: bool = True) -> CheckpointFiles:
     """Find a checkpoint and compute its fingerprint, without loading it.
 
     Args:
         name: `bundled`, a folder, a GGUF file (dequantised once), or a hub id (downloaded once, then read from the
             local hub cache); of a whole checkpoint, or of an adapter.
+        ask_hub: whether the hub may be asked; otherwise its checkpoints, also as the base of an adapter, are found
+            only in the local hub cache.
 
     Raises: CheckpointError.
     """
     name = name.strip()
-    folder, revision = _folder_and_revision(name)
+    folder, revision = _folder_and_revision(name, ask_hub=ask_hub)
     if _is_adapter(folder, is_of_hub=bool(revision)):
-        return _adapted(name, folder, revision)
+        return _adapted(name, folder, revision, ask_hub=ask_hub)
     return _whole(name, folder, revision)
 
 
-def _folder_and_revision(name: str) -> tuple[Path, str]:
+def _folder_and_revision(name: str, *, ask_hub: bool) -> tuple[Path, str]:
     folder = local_folder(name)
-    return fetch(name) if folder is None else (folder, "")
+    return fetch(name, ask_hub=ask_hub) if folder is None else (folder, "")
 
 
 def _whole(name: str, folder: Path, revision: str) -> CheckpointFiles:
@@ -109,11 +111,11 @@ def _is_adapter(folder: Path, *, is_of_hub: bool) -> bool:
     return (folder / ADAPTER_CONFIG).is_file() and not (is_of_hub and any(folder.glob(WEIGHT_FILES)))
 
 
-def _adapted(name: str, folder: Path, revision: str) -> CheckpointFiles:
+def _adapted(name: str, folder: Path, revision: str, *, ask_hub: bool) -> CheckpointFiles:
     kind, named = checked_adapter(name, folder)
     base_name = base_of(folder, named)
     try:
-        base_folder, base_revision = _folder_and_revision(base_name)
+        base_folder, base_revision = _folder_and_revision(base_name, ask_hub=ask_hub)
         is_adapter = _is_adapter(base_folder, is_of_hub=bool(base_revision))
         base = None if is_adapter else _whole(base_name, base_folder, base_revision)
     except CheckpointError as error:

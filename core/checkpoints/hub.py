@@ -17,8 +17,9 @@ GONE: Final = "If it is a fine-tuning run, it was deleted here or made on anothe
 """Explanation for a run that is not on this machine."""
 
 
-def fetch(name: str) -> tuple[Path, str]:
-    """Download the files of a hub checkpoint, or use the local hub cache if the hub cannot be reached.
+def fetch(name: str, *, ask_hub: bool = True) -> tuple[Path, str]:
+    """Download the files of a hub checkpoint, or use the local hub cache if the hub cannot be reached, or must not be
+    asked.
 
     Returns: their folder, and the commit.
     Raises: CheckpointError.
@@ -26,7 +27,9 @@ def fetch(name: str) -> tuple[Path, str]:
     from huggingface_hub import snapshot_download
 
     with _errors_explained(name):
-        folder = Path(snapshot_download(name, allow_patterns=PATTERNS, etag_timeout=WAIT_SECONDS))
+        folder = Path(
+            snapshot_download(name, allow_patterns=PATTERNS, etag_timeout=WAIT_SECONDS, local_files_only=not ask_hub)
+        )
     return folder, folder.name
 
 

@@ -13,7 +13,7 @@ from attention_sieve import __version__
 from attention_sieve.core.attention.settings import PassSettings, head_name
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
-from attention_sieve.core.errors import AnalysisError, shortened
+from attention_sieve.core.errors import AnalysisError, HubOutOfReach, plain_controls, shortened
 from attention_sieve.core.json_values import typed_json
 from attention_sieve.core.texts.parsers import trees_source
 from attention_sieve.dashboard.saved_page.asked import IN_MEMORY, Asked, NamedCheckpoint
@@ -49,7 +49,7 @@ class Difference:
     computed: str
 
     def __str__(self) -> str:
-        return f"{self.where}: {self.in_page} in the page, {self.computed} computed"
+        return plain_controls(f"{self.where}: {self.in_page} in the page, {self.computed} computed")
 
 
 @dataclass(frozen=True)
@@ -60,22 +60,26 @@ class Checked:
     n_values: int
     notes: tuple[str, ...]
     """What could not be verified."""
+    same_version: bool
+    """Whether it was written by this version; otherwise its script, style and markup were not compared."""
 
 
 def check_page(file: bytes, name: str, checkpoints: Sequence[str] = (), device: str = "auto") -> Checked:
     """Compute a page again and compare.
 
     Args:
-        checkpoints: names or folders to be taken in place of those that the page names, in their order.
+        checkpoints: names or folders to be taken in place of those that the page names, in their order. The hub is
+            asked for these alone, never for what a page names.
 
     Raises: AnalysisError for a page that cannot be checked: damaged, of a newer version, changed outside of its data,
         or of a checkpoint that is missing or another one; of any stage.
     """
     data, html = read_page(file, name)
-    notes = [] if data.get("program") == __version__ else [f"It was written by Attention Sieve {data.get('program')}."]
-    asked = _asked(data, html, name, strict=not notes)
+    same_version = data.get("program") == __version__
+    notes = [] if same_version else [_of_another_version(data.get("program"))]
+    asked = _asked(data, html, name, strict=same_version)
     files = [
-        _found(named, place, notes) for named, place in zip(asked.checkpoints, _places(asked, checkpoints), strict=True)
+        _found(named, given, notes) for named, given in zip(asked.checkpoints, _places(asked, checkpoints), strict=True)
     ]
     if (parser := trees_source([*asked.texts, *asked.drawn])) != asked.parser:
         notes.append(f"Its texts were parsed by {asked.parser}, and here by {parser}.")
@@ -90,11 +94,18 @@ def check_page(file: bytes, name: str, checkpoints: Sequence[str] = (), device: 
     loaded = [load_checkpoint(one, device=device, dtype=asked.dtype) for one in files]
     content = replace(compute(loaded, request), asked=asked)
     again = json.loads(json.dumps(page_data(content)))
-    if notes:  # of another version, whose name stands in the page
+    if not same_version:  # its name stands in the page
         again |= {"program": data.get("program"), "facts": again["facts"] | {"program": data["facts"].get("program")}}
     comparison = _Comparison(TOLERANCE[asked.dtype])
     differences = tuple(comparison.differences(data, again, ()))
-    return Checked(differences, comparison.n_values, tuple(notes))
+    return Checked(differences, comparison.n_values, tuple(map(plain_controls, notes)), same_version)
+
+
+def _of_another_version(program: object) -> str:
+    return (
+        f"It says that Attention Sieve {shortened(str(program))} wrote it, and this is {__version__}: its script, "
+        "style and markup were not checked, so it may show something else than its data. Check it with that version."
+    )
 
 
 def _asked(data: Mapping[str, Any], html: str, name: str, *, strict: bool) -> Asked:
@@ -115,23 +126,32 @@ def _asked(data: Mapping[str, Any], html: str, name: str, *, strict: bool) -> As
     return asked
 
 
-def _places(asked: Asked, given: Sequence[str]) -> Sequence[str]:
-    """Where each checkpoint is looked for."""
+def _places(asked: Asked, given: Sequence[str]) -> Sequence[str | None]:
+    """Where the user says that each checkpoint is; None where the page says it."""
     n_named = len(asked.checkpoints)
     if given and len(given) != n_named:
         raise AnalysisError(
             f"The page is of {n_named} checkpoints, got {len(given)}. Name each of them once, in order."
         )
-    return given or [named.name for named in asked.checkpoints]
+    return given or [None] * n_named
 
 
-def _found(named: NamedCheckpoint, place: str, notes: list[str]) -> CheckpointFiles:
+def _found(named: NamedCheckpoint, given: str | None, notes: list[str]) -> CheckpointFiles:
     """The checkpoint of a page; adds a note for a model in memory, of which nobody knows whether it is the same."""
     name, in_memory = shortened(named.name), named.fingerprint.startswith(IN_MEMORY)
-    if in_memory and place == named.name:
+    place = named.name if given is None else given
+    if in_memory and given is None:
         raise AnalysisError(f"The page is of a {name}, which is not here. Name its saved folder: --checkpoint FOLDER")
     try:
-        files = find_checkpoint(place)
+        files = find_checkpoint(place, ask_hub=given is not None)
+    except HubOutOfReach as error:
+        says = f"The page is of the checkpoint {name}, which is not here."
+        if given is not None:
+            raise AnalysisError(f"{says} {error}") from None
+        raise AnalysisError(
+            f"{says} The hub is asked only for what you name: if you know who made it, with --checkpoint {name}. If it "
+            "is in another place, name that: --checkpoint FOLDER"
+        ) from None
     except AnalysisError as error:
         raise AnalysisError(
             f"The page is of the checkpoint {name}, which is not here. {error} If it is in another place, name that: "

@@ -42,3 +42,7 @@ def test_both_ends_of_a_long_name_are_kept_and_a_short_one_is_left_as_it_is():
 def test_what_was_given_is_quoted_up_to_its_hundredth_character():
     assert quoted("it's") == '"it\'s"'
     assert quoted("a " * 60) == "'" + "a " * 49 + "…"
+
+
+def test_a_message_steers_no_terminal_whatever_it_quotes():
+    assert str(AnalysisError("No \x1b[2Jname\x9b\x07.\nBut a line.")) == "No \\x1b[2Jname\\x9b\\x07.\nBut a line."

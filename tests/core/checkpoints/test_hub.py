@@ -28,7 +28,7 @@ for asked in sys.stdin:
         elif step == "base":
             answer = base_on_hub(name, fetch(name)[0])
         else:
-            found = find_checkpoint(name)
+            found = find_checkpoint(name, ask_hub=step == "find")
             answer = [found.revision, found.fingerprint]
     except CheckpointError as error:
         answer = str(error)
@@ -67,6 +67,16 @@ def asked_hub(folders, adapter, tmp_path_factory):
     others = {KEPT: folders("bert"), BASE: folders("bert"), ADAPTER: adapter}
     with local_hub(SMALL, folders("bert"), others) as hub, asking(hub.address, home) as ask:
         yield hub, ask, home
+
+
+def test_a_hub_that_must_not_be_asked_is_not_and_its_copies_here_are_found(asked_hub, adapter):
+    hub, ask, _ = asked_hub
+    found = ask("find", KEPT)
+    hub.asked.clear()
+    assert ask("here", KEPT) == found
+    assert "no copy is on this machine" in ask("here", ABSENT)
+    assert f"The base of {adapter} cannot be used" in ask("here", str(adapter))
+    assert hub.asked == []
 
 
 def test_the_size_is_said_before_and_nothing_is_left_to_fetch_after(asked_hub, folders):

@@ -174,6 +174,42 @@ def test_a_checkpoint_that_is_missing_or_another_is_named(html, other_folder, tm
         check_page(html.encode(), "page.html", ["bundled", "bundled"])
 
 
+STEERING = "\x1b[2J\nEqual\x07"
+
+
+def set_version(data):
+    data["program"] = data["facts"]["program"] = f"0.0.0{STEERING}"
+    data["sentences"][0] = STEERING
+
+
+def test_a_page_of_another_version_is_not_approved_and_steers_no_terminal(html, tmp_path, capsys):
+    path = tmp_path / "page.html"
+    path.write_text(changed(html, set_version).replace("<h2", "<script>alert(1)</script><h2"), encoding="utf-8")
+    assert main(["check", str(path), "--device", "cpu"]) == 1
+    said = capsys.readouterr()
+    assert re.match(
+        r"It says that Attention Sieve 0\.0\.0\\x1b.* wrote it, and this is \S+: its script, style and", said.err
+    )
+    assert "sentences, 0: \\x1b[2J\\nEqual\\x07 in the page" in said.out
+    assert not set("\x1b\x07") & set(said.out + said.err)
+    assert not re.search("^Equal", said.out + said.err, re.MULTILINE)
+    path.write_text(changed(html, lambda data: data.update(program="0.0.0")), encoding="utf-8")
+    assert main(["check", str(path), "--device", "cpu"]) == 1
+
+
+def test_a_page_makes_nobody_ask_the_hub_for_what_it_names(html):
+    def set_name(data):
+        data["asked"]["checkpoints"][0]["name"] = "organisation/evil"
+
+    page = changed(html, set_name).encode()
+    with pytest.raises(
+        AnalysisError, match=r"hub is asked only for what you name: .* with --checkpoint organisation/evil"
+    ):
+        check_page(page, "page.html")
+    with pytest.raises(AnalysisError, match="The hub could not be reached for organisation/other"):
+        check_page(page, "page.html", ["organisation/other"])
+
+
 def test_two_checkpoints_are_compared_as_paired_tests_compare_them(other_folder):
     one, other = (load_checkpoint(find_checkpoint(str(other_folder)), device="cpu") for _ in range(2))
     found = compute(
