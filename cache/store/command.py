@@ -58,7 +58,7 @@ def stats(_: argparse.Namespace, path: Path) -> int:
     limit = limit_from_environment()
     print(f"{'Folder':<12}{path.parent}")
     if path.exists():
-        with _opened(path) as connection:
+        with _opened_to_read(path) as connection:
             _print_results(connection)
         journal = Path(f"{path}-wal")
         journal_bytes = journal.stat().st_size if journal.exists() else 0
@@ -163,6 +163,23 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
     with closing(connect(path)) as connection:
         results_file.prepare(connection)
         yield connection
+
+
+@contextmanager
+def _opened_to_read(path: Path) -> Iterator[sqlite3.Connection]:
+    """The same, also where this process may only read it."""
+    connection = connect(path)
+    try:
+        try:
+            results_file.prepare(connection)
+        except sqlite3.OperationalError as error:
+            if not results_file.may_not_write(error):
+                raise
+            connection.close()
+            connection = results_file.connect_to_read(path)
+        yield connection
+    finally:
+        connection.close()
 
 
 def _sentence(path: Path, error: Exception) -> str:

@@ -17,6 +17,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+from attention_sieve.core.checkpoints.folders import make_private
 from attention_sieve.core.json_values import parse_json
 
 WAIT_SECONDS: Final = 10
@@ -44,7 +45,7 @@ class Access:
         if self._connection is not None and not (self.path.exists() and self.path.stat().st_ino == self.inode):
             self.close()
         if self._connection is None:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            make_private(self.path.parent)
             connection = connect(self.path)
             try:
                 self.inode = self.path.stat().st_ino
@@ -70,6 +71,21 @@ def connect(path: Path) -> sqlite3.Connection:
     # Autocommit: transactions are begun explicitly.
     connection = sqlite3.connect(path, WAIT_SECONDS, isolation_level=None, check_same_thread=False)
     connection.text_factory = partial(str, encoding="utf-8", errors="replace")  # a damaged row may hold any bytes
+    return connection
+
+
+def connect_to_read(path: Path) -> sqlite3.Connection:
+    """A connection to a file that this process may only read, or whose folder it may only read.
+
+    SQLite reads such a file if it has a journal, as that of a running program; or if told that nobody writes to it.
+
+    Raises: sqlite3.OperationalError if the file cannot be opened; Newer, Unfit as `prepare`.
+    """
+    has_journal = Path(f"{path}-wal").exists()
+    place = f"{path.absolute().as_uri()}?mode=ro{'' if has_journal else '&immutable=1'}"
+    connection = sqlite3.connect(place, WAIT_SECONDS, uri=True)
+    if not is_ours(connection):
+        raise Unfit("their file is empty")
     return connection
 
 
@@ -126,6 +142,7 @@ LONGEST_HEAD: Final = 4096
 UNREADABLE: Final = "unreadable"
 LARGEST_ROW: Final = 999_000_000  # SQLite takes 10**9 bytes a row, key and checksum included
 # The statements are fixed, so a rejected one (SQLITE_ERROR) or a violated constraint means that the file is damaged.
+MAY_NOT_WRITE: Final = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
 DAMAGE: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT}
 
 
@@ -140,6 +157,11 @@ class Newer(sqlite3.OperationalError):
 def is_damage(error: Exception) -> bool:
     """Whether an error means that the file itself is damaged."""
     return isinstance(error, Unfit) or getattr(error, "sqlite_errorcode", 0) & 0xFF in DAMAGE
+
+
+def may_not_write(error: Exception) -> bool:
+    """Whether an error means that this process may only read the file, if that."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in MAY_NOT_WRITE
 
 
 def prepare(connection: sqlite3.Connection) -> None:

@@ -14,7 +14,13 @@ UNFINISHED: Final = ".part"
 
 def program_folder() -> Path:
     """The folder in ATTENTION_SIEVE_CACHE, or else the user's cache folder; it may not exist yet."""
-    return Path(os.environ.get("ATTENTION_SIEVE_CACHE") or user_cache_path("attention-sieve"))
+    named = os.environ.get("ATTENTION_SIEVE_CACHE")
+    return Path(os.path.expanduser(named)) if named else user_cache_path("attention-sieve")
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder that others on this machine cannot read; one that is there keeps its permissions."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def checkpoints_folder() -> Path:

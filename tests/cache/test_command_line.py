@@ -1,8 +1,11 @@
 import os
 import re
+import shutil
 import sqlite3
 import sys
 import threading
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -13,6 +16,10 @@ from attention_sieve.cache.store.store import Store
 
 MEASURES = {"measures": np.zeros((16, 6, 12), np.float32), "n_tokens": np.array(7)}
 ATTENTION = {"attention": np.zeros((6, 12, 7, 7), np.float16), "n_cut": np.array(0)}
+
+
+NOBODY = 65534
+"""User who may write nowhere."""
 
 
 @pytest.fixture
@@ -86,6 +93,30 @@ def test_stats_change_nothing(store, capsys):
     before = store.path.read_bytes()
     assert run(store, "stats") == 0
     assert store.path.read_bytes() == before
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="permissions of Unix")
+@pytest.mark.parametrize("is_open", [True, False])
+def test_stats_of_a_store_that_may_only_be_read_are_printed(store, is_open, capsys):
+    if not is_open:
+        store.close()
+    assert run(store, "stats") == 0
+    said = capsys.readouterr().out
+    with TemporaryDirectory() as place:  # those of pytest are closed to others
+        folder = Path(shutil.copytree(store.folder, Path(place) / "store"))
+        Path(place).chmod(0o755)
+        for path in (*folder.iterdir(), folder):
+            path.chmod(0o555)
+        before, user = sorted(folder.iterdir()), os.geteuid()
+        try:
+            if user == 0:  # who may write everywhere
+                os.seteuid(NOBODY)
+            assert run(folder, "stats") == 0
+        finally:
+            os.seteuid(user)
+        assert sorted(folder.iterdir()) == before
+        folder.chmod(0o755)
+    assert capsys.readouterr().out.replace(str(folder), str(store.folder)).splitlines()[:4] == said.splitlines()[:4]
 
 
 def test_stats_of_an_unreadable_value_do_not_fail(store, capsys):

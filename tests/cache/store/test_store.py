@@ -24,7 +24,7 @@ from attention_sieve.cache.memory import Memory
 from attention_sieve.cache.serving.models import Models
 from attention_sieve.cache.store import results_file
 from attention_sieve.cache.store.results_file import FORMAT, WORD_ARRAYS, checksum_of, connect
-from attention_sieve.cache.store.store import DEFAULT_MEGABYTES, Store
+from attention_sieve.cache.store.store import DEFAULT_MEGABYTES, Store, results_path
 from attention_sieve.core.answering import array_to_text, text_to_array
 from attention_sieve.core.errors import AnalysisError
 
@@ -840,3 +840,17 @@ def test_results_that_hold_words_and_are_used_later_are_removed_later(store, mon
     assert store.get("words") is not None
     store.forget_words(before=later + 60)
     assert store.get("words") is None
+
+
+def test_the_folder_of_a_new_store_is_its_owners_alone_and_another_keeps_its_permissions(tmp_path):
+    shared = tmp_path / "shared"
+    shared.mkdir(mode=0o755)
+    for folder, mode in ((tmp_path / "new", 0o700), (shared, 0o755)):
+        Store(folder).close()
+        assert folder.stat().st_mode & 0o777 == mode
+
+
+def test_the_home_folder_may_be_named_in_short(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("ATTENTION_SIEVE_CACHE", "~/kept")
+    assert results_path() == tmp_path / "kept" / "results.sqlite"
