@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Final
 from attention_sieve.core.answering import Analysis
 from attention_sieve.core.attention.settings import Head, Kind, PassSettings
 from attention_sieve.core.commands import write_whole
-from attention_sieve.core.errors import PROGRAM, AnalysisError, first_line
+from attention_sieve.core.errors import PROGRAM, AnalysisError, first_line, shortened
 from attention_sieve.core.json_values import typed_json
 from attention_sieve.core.roles.finding import RoleSettings
 from attention_sieve.core.roles.measures import Scale, ScoreSettings, SyntacticDirection
@@ -222,16 +222,20 @@ def read_manifest(folder: Path) -> Manifest:
 
     Raises: AnalysisError for a folder without one, and for one that is damaged or of a newer version of the program.
     """
-    path = folder / MANIFEST
+    path, name = folder / MANIFEST, shortened(str(folder))
     try:
         content = path.read_bytes()
         check_format(path, content, FORMAT)
         return typed_json(content, Manifest)
     except (FileNotFoundError, NotADirectoryError):
         raise AnalysisError(
-            f"{folder} is not a results folder: it has no {MANIFEST}. Make one with: {PROGRAM} corpus run"
+            f"{name} is not a results folder: it has no {MANIFEST}. Make one with: {PROGRAM} corpus run"
         ) from None
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise AnalysisError(
+            f"{MANIFEST} of {name} cannot be read: {error.strerror}. Check the name and its permissions."
+        ) from None
+    except ValueError as error:
         raise AnalysisError(
             f"{path} is damaged ({first_line(error)}). Plan the corpus again in another folder."
         ) from None

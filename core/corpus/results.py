@@ -2,6 +2,7 @@
 reads no texts."""
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 from jaxtyping import Float, Int
 
-from attention_sieve.core.checkpoints.folders import program_folder
+from attention_sieve.core.checkpoints.folders import make_private, program_folder
 from attention_sieve.core.commands import write_whole
 from attention_sieve.core.corpus.manifest import STATISTICS, CorpusSettings, Manifest, read_manifest
 from attention_sieve.core.corpus.statistics import (
@@ -173,7 +174,7 @@ def open_results(folder: Path) -> Results:
 
     Raises: AnalysisError for any other folder, and for results that are not merged, damaged, or of a newer version.
     """
-    if not (folder / STATISTICS).is_file():
+    if not os.path.isfile(folder / STATISTICS):  # Path raises for a name that is too long
         manifest = read_manifest(folder)
         raise AnalysisError(
             f"{folder} has {len(manifest.shards):,} shards and is not finished. Continue with: python -m "
@@ -381,7 +382,7 @@ def recent_results() -> list[Path]:
         paths: tuple[str, ...] = typed_json((program_folder() / RECENT).read_bytes(), tuple[str, ...])
     except (OSError, ValueError):
         return []
-    return [folder for folder in map(Path, paths) if (folder / STATISTICS).is_file()]
+    return [folder for folder in map(Path, paths) if os.path.isfile(folder / STATISTICS)]
 
 
 def remember_results(folder: Path) -> None:
@@ -390,7 +391,7 @@ def remember_results(folder: Path) -> None:
     folders = [resolved, *(path for path in recent_results() if path != resolved)][:MOST_RECENT]
     content = json.dumps([str(path) for path in folders])
     try:
-        program_folder().mkdir(parents=True, exist_ok=True)
+        make_private(program_folder())
         write_whole(program_folder() / RECENT, lambda temporary: temporary.write_text(content, encoding="utf-8"))
     except OSError:
         return

@@ -6,6 +6,7 @@ import pytest
 
 from attention_sieve.core.checkpoints.find import find_checkpoint
 from attention_sieve.core.commands import make_folder
+from attention_sieve.core.corpus.results import open_results
 from attention_sieve.core.corpus.texts.inputs import input_files
 from attention_sieve.core.errors import LONGEST_QUOTED, AnalysisError, quoted, shortened
 from attention_sieve.core.texts.text import read_file
@@ -20,6 +21,7 @@ GIVEN = {
     "folder to make": lambda: make_folder(Path("/dev/null") / LONG),
     "folder of a corpus": lambda: input_files(LONG),
     "folder of a corpus that may be there": lambda: input_files(LONG[:200]),
+    "folder of results": lambda: open_results(Path(LONG[:300])),
     "kind of file": lambda: read_file(f"a.{LONG}", b"x"),
     "column": lambda: read_file("a.csv", b"x,y\n1,2\n", columns=(LONG,)),
 }
