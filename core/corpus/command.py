@@ -4,6 +4,7 @@ A run can be stopped at any time; the same command continues it.
 """
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from typing import Any, Final
 
 import pandas as pd
 
+from attention_sieve.core.attention.settings import Kind
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.find import choose_device, find_checkpoint, randomly_initialised
 from attention_sieve.core.commands import INTERRUPTED, TABLE_FILE, TABLES, check_output, write_table
@@ -99,8 +101,7 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
     _add_texts_options(parser, required=False)
     parser.add_argument(
         "--questions",
-        default=",".join(defaults.questions),
-        help=f"what to analyse, separated by commas: {','.join(REDUCTIONS)}; default: %(default)s",
+        help=f"what to analyse, separated by commas: {','.join(REDUCTIONS)}; default: all that apply to the attention",
     )
     add_device_option(parser)
     add_dtype_option(parser)
@@ -370,7 +371,7 @@ def _stratum(part: str | None) -> Stratum:
 
 def _planned(arguments: argparse.Namespace) -> Manifest:
     """The plan of a folder: the existing one, or a new one."""
-    if arguments.texts is None and arguments.checkpoint is None and (arguments.output / MANIFEST).exists():
+    if arguments.texts is None and arguments.checkpoint is None and os.path.exists(arguments.output / MANIFEST):
         return read_manifest(arguments.output)
     if arguments.texts is None or arguments.checkpoint is None:
         missing = "--texts" if arguments.texts is None else "--checkpoint"
@@ -391,10 +392,10 @@ def _columns(arguments: argparse.Namespace) -> tuple[str, ...] | None:
 
 
 def _settings(arguments: argparse.Namespace, files: CheckpointFiles) -> CorpusSettings:
-    scores, names = score_settings(arguments), [name.strip() for name in arguments.questions.split(",")]
+    scores, kind = score_settings(arguments), arguments.attention or files.kinds[0]
     return CorpusSettings(
-        questions=tuple(analysis.name for analysis, _ in reductions(names)),
-        kind=arguments.attention or files.kinds[0],
+        questions=_questions(arguments.questions, kind),
+        kind=kind,
         off=tuple(sorted(set(arguments.off))),
         device=choose_device(arguments.device),
         dtype=arguments.dtype,
@@ -406,3 +407,11 @@ def _settings(arguments: argparse.Namespace, files: CheckpointFiles) -> CorpusSe
         parses=arguments.parses,
         n_threads=arguments.threads,
     )
+
+
+def _questions(named: str | None, kind: Kind) -> tuple[str, ...]:
+    """The questions that are named; or else all that pages ask of results and that apply to this attention."""
+    if named is not None:
+        return tuple(analysis.name for analysis, _ in reductions([name.strip() for name in named.split(",")]))
+    asked = [analysis for analysis, _ in reductions(list(REDUCTIONS))]
+    return tuple(analysis.name for analysis in asked if kind in analysis.question(analysis.settings).kinds)

@@ -31,7 +31,7 @@ from attention_sieve.core.corpus.manifest import (
 )
 from attention_sieve.core.corpus.paired import read_differences
 from attention_sieve.core.corpus.results import open_results
-from attention_sieve.core.corpus.run import alone
+from attention_sieve.core.corpus.run import REDUCTIONS, alone
 from attention_sieve.core.corpus.score_files import highest, read_role_scores
 from attention_sieve.core.corpus.statistics import EVERYTHING, Stratum
 from attention_sieve.core.errors import AnalysisError
@@ -78,6 +78,22 @@ def done(tmp_path_factory, checkpoint, texts):
     folder = tmp_path_factory.mktemp("results") / "done"
     assert run_corpus(checkpoint, texts, folder) == 0
     return folder
+
+
+def test_a_run_that_names_no_question_answers_all_that_pages_ask_of_results(done, folders, texts, tmp_path):
+    assert read_manifest(done).settings.questions == tuple(REDUCTIONS) == ("roles", "surface", "relations")
+    planned = (
+        "--checkpoint",
+        folders("bart"),
+        "--texts",
+        texts,
+        "--attention",
+        "cross",
+        "--output",
+        tmp_path / "cross",
+    )
+    assert corpus("plan", *planned) == 0
+    assert read_manifest(tmp_path / "cross").settings.questions == ("roles", "surface")
 
 
 def typed():
@@ -357,7 +373,7 @@ def test_texts_that_are_left_out_keep_their_rows(checkpoint, tmp_path, capsys):
     assert "Shard 000000: Text 2 has" in capsys.readouterr().err
 
 
-def test_bad_input_is_a_sentence(done, checkpoint, tmp_path, capsys):
+def test_bad_input_is_a_sentence(done, checkpoint, texts, tmp_path, capsys):
     newer = shutil.copytree(done, tmp_path / "newer")
     told = json.loads((newer / MANIFEST).read_text())
     (newer / MANIFEST).write_text(json.dumps(told | {"format": 99}))
@@ -374,6 +390,8 @@ def test_bad_input_is_a_sentence(done, checkpoint, tmp_path, capsys):
     table = tmp_path / "a.parquet"
     pd.DataFrame({"a": ["x"]}).to_parquet(table)
     other = save("roberta", tmp_path / "roberta")
+    of_roles = tmp_path / "roles"
+    assert run_corpus(checkpoint, texts, of_roles, "--questions", "roles") == 0
     run = ("run", "--checkpoint", checkpoint, "--output", tmp_path / "new")
     for arguments, said in (
         (("run", "--output", newer), "newer version of this program (format 99"),
@@ -389,7 +407,7 @@ def test_bad_input_is_a_sentence(done, checkpoint, tmp_path, capsys):
         (("run", "--output", done, "--workers", "0"), "number of workers is 0"),
         ((*run, "--texts", table, "--shard-size", "0"), "A shard has 0 texts"),
         (("show", done, "--part", "colour=red"), "is not a part of the texts"),
-        (("show", done, "--question", "surface"), "does not include the question surface"),
+        (("show", of_roles, "--question", "surface"), "does not include the question surface"),
     ):
         assert corpus(*arguments) == 2
         assert said in capsys.readouterr().err
