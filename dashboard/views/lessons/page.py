@@ -103,7 +103,7 @@ def _i_have_a_code() -> None:
 
 
 def _join() -> None:
-    written = st.session_state[TYPED_CODE]
+    written = st.session_state.get(TYPED_CODE, "")  # a form that is sent by hand may lack its field
     if written.strip() and not tally.join_class(written):
         st.session_state[_UNKNOWN] = written
 

@@ -285,7 +285,7 @@ def _guess(heads: list[Head]) -> None:
 
 def _take_own() -> None:
     """Go to the working page with the reader's own sentence."""
-    typed = st.session_state[OWN].strip()
+    typed = st.session_state.get(OWN, "").strip()  # a form that is sent by hand may lack its field
     if typed:
         st.session_state["text"] = typed
         _leave()

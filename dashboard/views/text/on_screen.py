@@ -67,7 +67,8 @@ def pair_fields() -> None:
 
 
 def _put_pair() -> None:
-    segments = [st.session_state[key].strip() for key in SEGMENTS]
+    # A form that is sent by hand may lack its fields.
+    segments = [st.session_state.get(key, "").strip() for key in SEGMENTS]
     if any(segments):
         st.session_state["text"] = PAIR_MARK.join(filter(None, segments))
 

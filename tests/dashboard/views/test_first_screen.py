@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from reading import arcs, button, sent, written
+from streamlit.testing.v1 import AppTest
 
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.roles.roles import ROLES
@@ -19,6 +20,21 @@ from attention_sieve.dashboard.views.text.simple_patterns import strongest_link
 
 def labels(at):
     return [each.label for each in at.button]
+
+
+def test_a_form_that_is_sent_without_its_fields_changes_nothing():
+    def page():
+        import streamlit as st
+
+        from attention_sieve.dashboard.views.text import on_screen
+
+        st.session_state["text"] = "She sang."
+        st.button("answer", on_click=on_screen._put_pair)
+
+    at = AppTest.from_function(page).run()
+    at.button[0].click().run()
+    assert not at.exception
+    assert at.session_state["text"] == "She sang."
 
 
 def test_the_buttons_beside_the_text_stay_while_it_is_empty(app):
