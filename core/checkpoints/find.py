@@ -181,7 +181,7 @@ def base_on_hub(name: str, folder: Path, *, is_of_hub: bool = True) -> str | Non
     if not _is_adapter(folder, is_of_hub=is_of_hub):
         return None
     base = base_of(folder, checked_adapter(name, folder)[1])
-    return None if _looks_like_path(base) or local_folder(base) is not None else base
+    return None if is_path(base) or local_folder(base) is not None else base
 
 
 def described(
@@ -281,13 +281,13 @@ def local_folder(name: str) -> Path | None:
         return bundled_folder()
     # os.path answers False where Path raises: no such user, too long a name.
     folder = Path(os.path.expanduser(name))
-    if _looks_like_path(name) or os.path.isdir(folder):
+    if is_path(name) or os.path.isdir(folder):
         _check_may_be_read(name, folder)
-    if name.endswith(GGUF) and (_looks_like_path(name) or os.path.isfile(folder)):
+    if name.endswith(GGUF) and (is_path(name) or os.path.isfile(folder)):
         return folder_of_gguf(folder)
-    if os.path.isdir(folder) and (holds_checkpoint(folder) or _looks_like_path(name)):
+    if os.path.isdir(folder) and (holds_checkpoint(folder) or is_path(name)):
         return folder.resolve()
-    if _looks_like_path(name):
+    if is_path(name):
         raise CheckpointError(
             f"There is no folder {shortened(name)}. Check the path, or type a hub id such as organisation/name."
         )
@@ -310,7 +310,8 @@ def _check_may_be_read(name: str, folder: Path) -> None:
         return
 
 
-def _looks_like_path(name: str) -> bool:
+def is_path(name: str) -> bool:
+    """Whether a name of a checkpoint is a path, whatever lies there, and neither a hub id nor a bare name."""
     return name.startswith(("/", ".", "~", "\\")) or "\\" in name or name.count("/") > 1 or name[1:2] == ":"
 
 

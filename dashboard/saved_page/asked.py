@@ -1,11 +1,13 @@
 """What a saved page asks: all that its numbers depend on, kept in the page, so that they can be computed again."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from attention_sieve.core.attention.settings import Head, Kind, head_names
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
+from attention_sieve.core.checkpoints.find import is_path
 from attention_sieve.core.command_lines import command_line, given_options
 from attention_sieve.core.roles.finding import RoleSettings
 from attention_sieve.core.roles.hypotheses import Criterion
@@ -32,7 +34,12 @@ class NamedCheckpoint:
 
     @classmethod
     def of(cls, files: CheckpointFiles) -> "NamedCheckpoint":
-        return cls(files.name, files.revision, files.fingerprint, files.is_decoder, files.quantised)
+        """Of a path, its last part: a page does not tell where a folder lies, and so whose it is."""
+        name = files.name
+        if is_path(name) and not files.revision:
+            last = re.split(r"[\\/]", name.rstrip("\\/"))[-1]
+            name = files.folder.name if last in ("", ".", "..", "~") else last
+        return cls(name, files.revision, files.fingerprint, files.is_decoder, files.quantised)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -240,9 +241,13 @@ def test_the_difference_under_two_tokenizers_is_between_their_common_words_and_i
         tokens = sieve.attention(name, text)
         to_special = tokens.weights[..., [0, -1]][..., [0, -1], :].sum(axis=-1).mean(axis=-1)
         np.testing.assert_allclose((steps[..., 0, 0] / 255) ** 2, to_special, atol=0.005)
-    assert main(["check", str(path), "--device", "cpu"]) == 0
+    assert not any(name in html for name in names), "who gets a page learns no path"
+    for name, side in zip(data["asked"]["checkpoints"], names, strict=True):
+        assert name["name"] == Path(side).name
+    checked = ["check", str(path), "--device", "cpu", "--checkpoint", names[0], "--checkpoint", names[1]]
+    assert main(checked) == 0
     path.write_text(changed(html, set_difference), encoding="utf-8")
-    assert main(["check", str(path), "--device", "cpu"]) == 1
+    assert main(checked) == 1
     assert "drawn, 0, difference, sides, 1, cells, number 8 of 294: " in capsys.readouterr().out
 
 
