@@ -19,8 +19,10 @@ def show(model: Any, texts: Any, *, tokenizer: Any = None, **given: Any) -> "Hea
     """Show in a cell of a notebook which roles heads have in texts, and where the heads that you click look.
 
     The widget has the chosen heads as `heads`, pairs of layer and head, which other cells read, set and observe; and as
-    `text` the position of the text that is shown. What it shows stays usable without Python.
-    `close()` takes it out of the notebook.
+    `text` the position of the text that is shown. A notebook that is saved with the state of its widgets
+    (in JupyterLab: *Settings, Save Widget State Automatically*) draws it without Python; in any other, and in an HTML
+    file without a network, the grid and the arcs remain as pictures, with a table. `close()` takes the widget out of
+    the notebook.
 
     Args:
         model: name or folder of a checkpoint, what `load` returns, or a model of transformers in memory.

@@ -33,6 +33,9 @@ function render({ model, el }) {
     tell("text", choice.selectedIndex);
   };
   finer.onchange = patterns.onchange = show;
+  // A still stands in the notebook for readers without the widget; it may come later than the widget.
+  const hiding = document.head.appendChild(document.createElement("style"));
+  hiding.textContent = `[data-still="${model.get("_still")}"] { display: none }`;
   const unfollow = followColors(host, cell, () => linked.redraw());
   linked.chosen = model.get("heads");
   show();
@@ -40,6 +43,7 @@ function render({ model, el }) {
   model.on("change:text", takeText);
   return () => {
     unfollow();
+    hiding.remove();
     model.off("change:heads", takeHeads);
     model.off("change:text", takeText);
     linked.remove();

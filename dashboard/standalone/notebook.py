@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
+from uuid import uuid4
 
 import anywidget
 import traitlets
@@ -19,8 +20,10 @@ from attention_sieve.core.roles.sieves import telling_head
 from attention_sieve.dashboard.components import arcs, grid
 from attention_sieve.dashboard.components.grid import GridOnText, grid_of_text, pictures_of, sieves_in
 from attention_sieve.dashboard.figures.figure import counted
+from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 from attention_sieve.dashboard.standalone import script, theme_variables
 from attention_sieve.dashboard.standalone.linked_text import text_data
+from attention_sieve.dashboard.standalone.still import still
 
 MOST_WEIGHTS: Final = 50_000_000
 """Maximum number of weights of all texts, a byte each: a notebook that is saved with its widgets holds them all."""
@@ -45,6 +48,8 @@ class HeadsWidget(anywidget.AnyWidget):
     ).tag(sync=True)
     text = traitlets.Int(help="Position of the text that is shown, from 0.").tag(sync=True)
     _data = traitlets.Unicode().tag(sync=True)
+    _still = traitlets.Unicode().tag(sync=True)
+    """Id of what stands beside the widget, which hides it while it is drawn."""
     _esm = "\n".join(
         (
             script([grid.SOURCE, arcs.SOURCE]),
@@ -72,8 +77,27 @@ class HeadsWidget(anywidget.AnyWidget):
             )
         first = passed[0].text_attention
         self._name, self._n_texts, self._shape = files.name, len(passed), first.attention.shape[:2]
-        shown = [_shown(files, settings, off, each) for each in passed]
-        super().__init__(heads=[telling_head(first)], _data=json.dumps(shown))
+        self._passed, self._grids = passed, [_grid(files, settings, off, each) for each in passed]
+        shown = [_shown(files, settings, grid, each) for grid, each in zip(self._grids, passed)]
+        super().__init__(heads=[telling_head(first)], _data=json.dumps(shown), _still=uuid4().hex)
+
+    def _ipython_display_(self) -> None:
+        """Show the widget, and below it a still that a notebook keeps: many are saved without the state of widgets, and
+        where there is no network, an HTML file of a notebook draws none.
+        """
+        from IPython.display import HTML, display  # a notebook has it
+
+        if self.comm is None:  # closed
+            display({"text/plain": repr(self)}, raw=True)
+            return
+        data, metadata = self._repr_mimebundle_()
+        display(data, metadata=metadata, raw=True)
+        display(HTML(f'<div data-still="{self._still}">\n{self.still()}\n</div>'))
+
+    def still(self) -> str:
+        """The text that is shown, with the chosen heads, as HTML without a script: two pictures and a table."""
+        passed = self._passed[self.text]
+        return still(self._grids[self.text], passed, self.heads, _name(passed))
 
     def __repr__(self) -> str:
         """What is read where no notebook draws it: in a terminal, and in a saved notebook without its widgets."""
@@ -100,15 +124,21 @@ class HeadsWidget(anywidget.AnyWidget):
         return proposal["value"]
 
 
-def _shown(files: CheckpointFiles, settings: RoleSettings, off: Sequence[Head], passed: PassedText) -> dict[str, Any]:
-    sieves = sieves_in(passed.text_attention, passed.text, passed.scored.roles, settings.scores.direction)
+def _name(passed: PassedText) -> str:
+    return shortened(" ||| ".join(passed.text.segments))
+
+
+def _grid(files: CheckpointFiles, settings: RoleSettings, off: Sequence[Head], passed: PassedText) -> RoleGrid:
     of_text = grid_of_text(passed, settings.criterion, f"Heads of {files.name}: roles on this text", files.n_shared)
-    coarse, fine = shown_roles(passed.scores, passed.scored.roles)
+    return replace(of_text, shown=shown_roles(passed.scores, passed.scored.roles)[0], off=off)
+
+
+def _shown(files: CheckpointFiles, settings: RoleSettings, of_text: RoleGrid, passed: PassedText) -> dict[str, Any]:
+    sieves = sieves_in(passed.text_attention, passed.text, passed.scored.roles, settings.scores.direction)
+    _, fine = shown_roles(passed.scores, passed.scored.roles)
     return {
-        "name": shortened(" ||| ".join(passed.text.segments)),
-        "grid": grid.grid_data(
-            replace(of_text, shown=coarse, off=off), GridOnText(pictures=pictures_of(passed.text_attention, sieves))
-        ),
+        "name": _name(passed),
+        "grid": grid.grid_data(of_text, GridOnText(pictures=pictures_of(passed.text_attention, sieves))),
         "fine": [of_text.roles.index(role) for role in fine],
         "data": text_data(passed.text_attention, sieves, files.name),
     }

@@ -37,9 +37,11 @@ async ([esm, state]) => {
 def notebook(browser, guessing):
     """A page with a widget in it; at the end nothing may have been asked for, or have gone wrong."""
     shown, wrong = sieve.show(guessing, TEXTS, tau=1.5), []
-    state = {name: shown.trait_values()[name] for name in ("heads", "text", "_data")}
+    state = {name: shown.trait_values()[name] for name in ("heads", "text", "_data", "_still")}
     page = browser.new_page(viewport={"width": 1100, "height": 900}, offline=True)
-    page.set_content("<html lang=en><title>Notebook</title><main style='margin: 20px'></main></html>")
+    still = f'<div data-still="{shown._still}">{shown.still()}</div>'
+    page.set_content(f"<html lang=en><title>Notebook</title><main style='margin: 20px'></main>{still}</html>")
+    expect(page.locator("[data-still] img")).to_have_count(2)
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
     page.on("request", lambda request: request.url.startswith("blob:") or wrong.append(request.url))
@@ -72,10 +74,12 @@ def test_heads_and_words_are_chosen_in_a_cell_by_pointer_and_by_keys_and_python_
     expect(page.locator("select option").nth(1)).to_have_text(f"She ran. ||| The dog sat. {HOSTILE[0]}")
     page.get_by_role("checkbox", name="Patterns").check()
     expect(page.locator("canvas.drawn")).to_be_attached()
-    expect(page.locator("img")).to_have_count(0)
+    expect(page.locator("main img")).to_have_count(0)
     wait_until_equal(page, lambda: violations(page), [])
     page.evaluate("Object.assign(document.body.style, { background: 'oklch(0.2 0 0)', color: 'oklch(0.95 0 0)' })")
     expect(page.locator(".cell.dark")).to_be_visible()
     wait_until_equal(page, lambda: violations(page, None, CONTRAST), [])
+    expect(page.locator("[data-still]")).to_be_hidden()
     page.evaluate("leave()")
     expect(page.get_by_role("gridcell")).to_have_count(0)
+    expect(page.locator("[data-still]")).to_be_visible()

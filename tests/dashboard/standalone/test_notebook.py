@@ -1,10 +1,14 @@
 """Heads in a cell of a notebook: the Python half. tests/browser/across/test_notebook.py looks at it in Chromium."""
 
+import base64
 import gc
 import json
+import re
 import sys
 import weakref
 from dataclasses import replace
+from html import escape
+from xml.etree import ElementTree as ET
 
 import naive
 import numpy as np
@@ -24,6 +28,8 @@ from attention_sieve.core.texts.text import text_of
 from attention_sieve.dashboard.standalone.linked_text import text_data
 from attention_sieve.dashboard.standalone.notebook import MOST_WEIGHTS, HeadsWidget
 
+HOSTILE = "The dog <img src=x onerror=alert(1)> sat."
+SVG = "{http://www.w3.org/2000/svg}"
 PAIR = ("The black cat quickly chased two birds.", "She ran.")
 
 
@@ -106,6 +112,30 @@ def test_outside_of_a_notebook_and_once_closed_it_says_how_to_see_the_heads_and_
     del shown
     gc.collect()
     assert gone() is None
+
+
+def test_a_still_of_the_chosen_heads_stands_beside_the_widget_for_whoever_has_none(guessing, monkeypatch):
+    said = []
+    monkeypatch.setattr("IPython.display.display", lambda data, **_: said.append(data))
+    shown = sieve.show(guessing, [PAIR[0], HOSTILE], tau=1.5)
+    shown.heads, shown.text = [(1, 2), (0, 0)], 1
+    shown._ipython_display_()
+    widget, still = said
+    assert widget["application/vnd.jupyter.widget-view+json"]["model_id"] == shown.model_id
+    assert f'data-still="{shown._still}"' in still.data
+    assert HOSTILE not in still.data
+    assert f'alt="Where L1 H2, L0 H0 look in: {escape(HOSTILE)}"' in still.data
+    svgs = (base64.b64decode(svg).decode() for svg in re.findall('base64,([^"]+)', still.data))
+    of_grid, of_arcs = ({text.text for text in ET.fromstring(svg).iter(f"{SVG}text")} for svg in svgs)
+    assert {"0", "1", "2"} < of_grid
+    assert {"L1 H2", "L0 H0", "dog", "[SEP]"} < of_arcs
+    held = np.argwhere(numbers(texts_of(shown)[1]["grid"]["states"], "u1").reshape(-1, 2, 3).any(axis=0))
+    assert re.findall(r"<td>(L\d+ H\d+)</td>", still.data) == [f"L{layer} H{head}" for layer, head in held]
+    shown.heads = []
+    assert shown.still().count("<img") == 1
+    shown.close()
+    shown._ipython_display_()
+    assert said[2:] == [{"text/plain": repr(shown)}]
 
 
 def test_bad_input_gets_a_sentence(guessing, in_memory, monkeypatch):
