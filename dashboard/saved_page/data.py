@@ -14,7 +14,7 @@ from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.finding import RoleFinding
 from attention_sieve.core.roles.hypotheses import few_texts, n_holding, tested_roles
-from attention_sieve.core.roles.roles import combinations, shown_roles_of_all
+from attention_sieve.core.roles.roles import combinations, role_title, shown_roles_of_all
 from attention_sieve.core.roles.sieves import telling_head
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard import wording
@@ -62,6 +62,7 @@ def page_data(content: Content) -> dict[str, Any]:
         "facts": {"program": f"Attention Sieve {__version__}", **asked.facts},
         "command": asked.command,
         "texts": {"file": TEXTS_FILE, "objects": [text_object(text) for text in asked.texts]},
+        "roles": list(map(role_title, roles)),
         "shown": {"coarse": [roles.index(role) for role in coarse], "fine": [roles.index(role) for role in fine]},
         "grids": [_grid(content, number, table, coarse) for number, table in enumerate(tables)],
         "drawn": _drawn(content, names),

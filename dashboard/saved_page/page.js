@@ -27,8 +27,7 @@ const ROWS = [["With the role", "held"], ["Of the chosen heads", "chosen"], ["Al
 
 const find = (id) => document.getElementById(id);
 const headName = ([layer, head]) => `L${layer} H${head}`;
-const looks = new Map(page.grids[0].roles.map((look) => [look.label, look]));
-const roleNames = page.asked.settings.scores.roles;
+const roleNames = page.roles; // as tables have them
 const lookOf = (role) => page.grids[0].roles[roleNames.indexOf(role)];
 
 function element(tag, className, ...content) {
