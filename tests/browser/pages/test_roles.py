@@ -118,6 +118,7 @@ def test_everything_downloads_at_once_and_paper_shows_the_page_without_its_contr
     page.emulate_media(media="print")
     expect(page.get_by_test_id("stSidebar")).to_be_hidden()
     expect(page.get_by_role("button", name="Download table of roles")).to_be_hidden()
+    expect(page.get_by_role("button", name="Copy link")).to_be_hidden()
     box = page.get_by_role("grid", name=re.compile("^Roles of the heads")).bounding_box()
     main = page.get_by_test_id("stMain").bounding_box()
     assert main["height"] > page.viewport_size["height"], "paper has no window to scroll in"

@@ -2,13 +2,16 @@
 
 import json
 import re
+import zlib
 
 import pytest
 from looks import violations
+from PIL import ImageColor
 from playwright.sync_api import expect
 from steps import saved_page
 
 import attention_sieve as sieve
+from attention_sieve.dashboard.figures.appearance import LOOKS
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +72,42 @@ def test_a_saved_page_works_from_a_disk_without_a_network(visit, offline, tmp_pa
     assert json.loads(waiting.value.path().read_text("utf-8")) == data["texts"]["objects"]
     saved.set_viewport_size({"width": 390, "height": 844})
     assert saved.evaluate("document.documentElement.scrollWidth") <= 390
+    assert wrong == []
+
+
+ROLE = 'role = 1\nname = "word before"\nletter = "W"\ncolour = "#123456"\n[to]\noffset = -1\n'
+
+
+def test_a_role_that_was_written_has_its_rows_like_any_other(folders, offline, tmp_path):
+    (tmp_path / "mine.toml").write_text(ROLE)
+    texts, given = ["The old dog chased a cat.", "She sang."], {"tau": 0.1, "alpha": 0.9, "parser": False}
+    path = sieve.save_page(tmp_path / "mine.html", str(folders("bert")), texts, role=tmp_path / "mine.toml", **given)
+    saved, wrong = offline(path)
+    saved.locator("#table-controls select").select_option("word before")
+    saved.locator("#table-controls").get_by_label("All", exact=True).check()
+    cells = saved.locator("#table tbody td:first-child")
+    expect(cells).to_have_text(["Wword before"] * 6)
+    expect(saved.locator("#facts")).to_contain_text("word before")
+    assert wrong == []
+
+
+def test_a_printed_page_keeps_the_colours_of_its_grid_and_its_arcs(folders, offline, tmp_path):
+    path = sieve.save_page(tmp_path / "one.html", str(folders("bert")), ["The old dog chased a cat."], parser=False)
+    saved, wrong = offline(path)
+    expect(saved.locator("#table tbody tr").first).to_be_visible()
+    paper = saved.pdf(print_background=False)
+    drawn = b"".join(
+        zlib.decompress(stream)
+        for stream in re.findall(rb"FlateDecode.*?stream\r?\n(.*?)\r?\nendstream", paper, re.DOTALL)
+    )
+    red, green, blue = (part / 255 for part in ImageColor.getrgb(LOOKS["local"].color))
+    filled = [tuple(map(float, colour.split())) for colour in re.findall(rb"([\d. ]+) rg\n", drawn)]
+    assert any(colour == pytest.approx((red, green, blue), abs=0.001) for colour in filled)
+    saved.emulate_media(media="print")
+    layers = saved.locator("canvas").evaluate_all("(all) => all.map((canvas) => getComputedStyle(canvas).opacity)")
+    assert set(layers) == {"0.999"}, (
+        "a canvas without a layer of its own clears the one below it, as Chromium prints it"
+    )
     assert wrong == []
 
 
