@@ -99,12 +99,14 @@ def test_a_head_that_is_built_holds_a_ruler_only_holds_at_its_distance_and_a_uni
     assert table["mean"][0] > 0.9
     assert table["mean"][1] < 0.2
     assert table.positional.tolist() == pytest.approx([table["mean"][0], 1, 0], abs=0.1)
-    assert table.compared.tolist() == table["mean"].tolist(), "the two are beside each other, in one unit"
+    assert table.compared.tolist() == pytest.approx(table["mean"].tolist()), (
+        "the two are beside each other, in one unit"
+    )
     assert (table.permuted.abs() < 0.05).all()
     assert table["rank"][0] == 1
     assert table.evidence[0] > 20 > 1 > table.evidence[2]
-    assert table.failed.tolist() == ["", "tau; distance", "tau; permuted keys"]
-    assert "L1 H1 only as a positional ruler (failing tau p 1, distance):" in says
+    assert table.failed.tolist() == ["", "tau; permuted keys; distance", "tau; permuted keys"]
+    assert "L1 H1 only as a positional ruler (failing tau p 1, permuted keys p " in says
     assert "L0 H1 does not hold (failing tau p 1, permuted keys p " in says
     assert "For odds, shares below 0 count as 0." in says
     called = sieve.claim(planted, "L1 H0, L1 H1, L0 H1", role="induction", number=12, device="cpu")
@@ -188,9 +190,9 @@ def judged(scores, fixed=None, document=None, claimed=None, role="induction", **
     return judge(claim, probed)
 
 
-def test_a_ruler_scores_higher_at_a_fixed_period_by_a_paired_test_and_by_half_as_much_again():
+def test_a_ruler_scores_higher_at_a_fixed_period_by_a_paired_test_and_twice_as_high():
     random = np.random.default_rng(0)
-    scores = np.array([0.48, 0.2, 0.48, 0.4]) + random.normal(0, 0.02, (30, 4))
+    scores = np.array([0.48, 0.2, 0.38, 0.4]) + random.normal(0, 0.02, (30, 4))
     fixed = np.array([0.525, 0.525, 0.8, 0.45]) + random.normal(0, 0.02, (30, 4))
     found = judged(scores, fixed)
     ruler = "only as a positional ruler"

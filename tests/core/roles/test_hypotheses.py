@@ -9,7 +9,7 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.roles.hypotheses import LEAST_GAIN, Criterion, HeadTests, role_tests, untested
+from attention_sieve.core.roles.hypotheses import FEWEST, LEAST_GAIN, Criterion, HeadTests, role_tests, untested
 
 TEXTS, LAYERS, HEADS = 9, 3, 4
 ROLES = ("local", "block")
@@ -95,8 +95,8 @@ def test_uniform_attention_that_scores_one_changes_nothing_where_tau_is_clearly_
 
 
 def test_a_constant_score_far_above_uniform_leaves_the_decision_to_the_other_test():
-    scores = np.full((4, 1, 1, 1), 4.0)
-    uniform = np.array([3.0, 3.6, 3.5, 3.2]).reshape(-1, 1, 1)
+    scores = np.full((12, 1, 1, 1), 4.0)
+    uniform = np.tile([3.0, 3.6, 3.5, 3.2], 3).reshape(-1, 1, 1)
     tests = role_tests(scores, ("block",), criterion(), uniform)
     assert tests.constant.item()
     assert np.isnan(tests.p.item())
@@ -106,7 +106,7 @@ def test_a_constant_score_far_above_uniform_leaves_the_decision_to_the_other_tes
 
 
 def test_a_constant_score_has_to_be_above_tau_by_more_than_rounding():
-    just, clearly = (one_cell(*[3 * (1 + margin)] * 3) for margin in (0.0009, 0.0011))
+    just, clearly = (one_cell(*[3 * (1 + margin)] * 10) for margin in (0.0009, 0.0011))
     assert (just.holds.item(), clearly.holds.item()) == (False, True)
 
 
@@ -158,11 +158,32 @@ def test_one_text_has_a_mean_but_no_test(ddof):
 @pytest.mark.parametrize(("value", "holds"), [(4.0, True), (3.0, False), (2.0, False), (0.0, False)])
 @pytest.mark.parametrize("ddof", [0, 1])
 def test_a_constant_score_is_decided_by_its_mean_alone(value, holds, ddof):
-    tests = one_cell(*[value] * 3, ddof=ddof)
+    tests = one_cell(*[value] * 10, ddof=ddof)
     assert tests.constant.item()
     assert tests.holds.item() == holds
     assert np.isnan([tests.t.item(), tests.p.item(), tests.p_adjusted.item()]).all()
     assert (tests.low.item(), tests.high.item()) == (value, value)
+
+
+def test_a_constant_score_over_fewer_than_ten_texts_has_neither_a_p_nor_the_role():
+    tests = one_cell(*[4.0] * 9)
+    assert tests.constant.item()
+    assert (np.isnan(tests.p_role.item()), tests.holds.item()) == (True, False)
+    varied = role_tests(
+        np.full((4, 1, 1, 1), 9.0), ("block",), criterion(), np.array([3, 3.6, 3.5, 3.2])[:, None, None]
+    )
+    assert varied.p_uniform.item() < 0.01
+    assert (np.isnan(varied.p_role.item()), varied.holds.item()) == (True, False)
+    assert one_cell(*[4.0] * 9, method="mean").holds.item()
+
+
+def test_with_documents_as_units_tests_are_those_of_documents_of_equal_size():
+    scores, document = random_scores()[:, :, :1], np.repeat(np.arange(4), 3)
+    scores = np.nan_to_num(np.concatenate([scores] * 3)[:12], nan=3.0)
+    found = role_tests(scores, ROLES, Criterion(), 1.0, document)
+    by_document = role_tests(scores.reshape(4, 3, *scores.shape[1:]).mean(axis=1), ROLES, Criterion(), 1.0)
+    for name in ("texts", "mean", "std", "p", "p_uniform", "p_adjusted", "low", "high"):
+        np.testing.assert_allclose(getattr(found, name), getattr(by_document, name), rtol=1e-6, err_msg=name)
 
 
 def test_constant_begins_at_a_thousandth_of_the_mean():
@@ -173,7 +194,7 @@ def test_constant_begins_at_a_thousandth_of_the_mean():
 
 
 def test_a_constant_score_stands_outside_the_correction():
-    scores = random_scores()
+    scores = random_scores(shape=(2 * FEWEST, len(ROLES), LAYERS, HEADS))
     expected = verdicts_of(scores, ROLES, Criterion(correction="holm")).p_adjusted
     with_constant = np.concatenate([scores, np.full_like(scores[:, :1], 9)], axis=1)
     found = verdicts_of(with_constant, (*ROLES, "delimiter"), Criterion(correction="holm"))

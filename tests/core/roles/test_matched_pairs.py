@@ -18,6 +18,7 @@ from attention_sieve.core.roles.measures import DIRECTIONS, SYNTACTIC, SYNTACTIC
 from attention_sieve.core.roles.question import MATCHED_PAIRS, SCORES, matched_questions, scores_question
 from attention_sieve.core.roles.roles import ROLES, role_named
 from attention_sieve.core.roles.rules import read_role
+from attention_sieve.core.statistics.cases import LEAST_TIMES
 from attention_sieve.core.texts.relations import RELATIONS
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.samples import read_sample
@@ -180,7 +181,7 @@ def made(n_texts=9, seed=3):
     shape = (len(SYNTACTIC_MEASURES), 2, 4)
     texts = [
         TextMatches(
-            related=random.gamma(4, 1, shape) + random.uniform(0, 1, shape[2]), unrelated=random.gamma(4, 1, shape)
+            related=random.gamma(4, 1, shape) * np.linspace(1, 3, shape[2]), unrelated=random.gamma(4, 1, shape)
         )
         for _ in range(n_texts)
     ]
@@ -197,7 +198,11 @@ def test_the_paired_test_is_that_of_scipy_with_the_correction_of_the_roles():
         np.testing.assert_allclose(tests.p[row], by_scipy.pvalue, rtol=1e-6)
         adjusted = stats.false_discovery_control(by_scipy.pvalue.ravel()).reshape(2, 4)
         np.testing.assert_allclose(tests.p_adjusted[row], adjusted, rtol=1e-6)
-        np.testing.assert_array_equal(tests.beats[row], adjusted < 0.1)
+        means = (np.nanmean(values[:, row], axis=0) for values in (related, unrelated))
+        times = np.divide(*means)
+        np.testing.assert_array_equal(tests.beats[row], (adjusted < 0.1) & (times >= LEAST_TIMES))
+    assert (tests.p_adjusted[~tests.beats] < 0.1).any(), "some are significant, and not high enough"
+    assert tests.beats.any()
     assert tests.texts[0, 0, 0] == 8
 
 
@@ -237,17 +242,19 @@ def test_cross_attention_has_no_pairs_of_words(loaded):
         list(answer(loaded("bert"), MATCHED_PAIRS, [], {}, PassSettings("cross")))
 
 
-def test_one_of_four_syntactic_heads_of_the_bundled_checkpoint_is_positional(bundled):
+def test_distance_explains_half_of_the_syntactic_heads_of_the_bundled_checkpoint_but_not_its_objects(bundled):
     texts = read_sample("both")
     scored = role_scores(results(bundled, SCORES, texts), ScoreSettings())
     tests = role_tests(scored.scores, ROLES, Criterion(), scored.uniform)
     matched = matched_tests(results(bundled, MATCHED_PAIRS, texts), "dependent-to-head", Criterion())
     place, marked = ROLES.index("syntactic"), matched.positional(tests)
-    assert tests.holds[place].sum() == 4
-    assert np.argwhere(marked[place]).tolist() == [[1, 8]]
+    assert np.argwhere(marked[place]).tolist() == [[1, 4], [1, 8], [2, 8], [4, 9]]
+    np.testing.assert_array_equal(marked[place], tests.holds[place])
     related, unrelated = matched.related[0], matched.unrelated[0]
     assert (related[1, 8], unrelated[1, 8]) == pytest.approx((7.77, 7.60), abs=0.02)
-    times = (related / unrelated)[tests.holds[place] & ~marked[place]]
-    assert ((times > 1.6) & (times < 1.9)).all()
-    assert matched.beats[0].sum() == pytest.approx(46, abs=2)
+    times = related / unrelated
+    assert (times[1, 4], times[2, 8], times[4, 9]) == pytest.approx((1.62, 1.86, 1.64), abs=0.02)
+    assert (matched.p_adjusted[0] < 0.05).sum() == pytest.approx(46, abs=2)
+    objects = ROLES.index("syntactic:dobj")
+    assert np.argwhere(tests.holds[objects] & ~marked[objects]).tolist() == [[2, 0], [3, 8]]
     assert int((matched.texts[0] < len(texts)).sum()) == matched.texts[0].size  # two texts have no pair to compare

@@ -20,10 +20,11 @@ def test_a_claim_is_tested_as_the_call_tests_it_and_elsewhere(app, bundled, fold
     other = str(folders("bert"))
     at = opened(app, CLAIMED, **{"claim on corpus": "true", "with": other})
     assert not at.error
-    assert any("**holds** for 1 (L0 H2); **does not hold** for 1 (L1 H1)" in each.value for each in at.markdown)
+    assert any("**does not hold** for 1 (L1 H1); **no test** for 1 (L0 H2)" in each.value for each in at.markdown)
     called = sieve.claim(bundled, CLAIMED, TEXTS.splitlines()).table
     shown = at.dataframe[0].value
-    assert shown["verdict"].tolist() == called["verdict"].tolist() == ["holds", "does not hold"]
+    assert shown["verdict"].tolist() == called["verdict"].tolist() == ["no test", "does not hold"]
+    assert shown["fails"][0] == "too few texts for a constant score"
     assert shown["score"].tolist() == pytest.approx(called["mean"].tolist(), abs=0.006)
     assert shown["rank"].tolist() == [f"{rank} of 72" for rank in called["rank"]]
     places = at.table[0].value
