@@ -109,7 +109,7 @@ def report_known() -> None:
     )
     header("head", "what induction joins", "others at the same distance", "times", "p", "beats them")
     induction, ruler, even = (1, 1), (1, 2), (1, 5)
-    for name, weights in {
+    mixtures: dict[str, dict[tuple[int, int], float]] = {
         "L1 H1": {induction: 1},
         "L1 H2": {ruler: 1},
         "L1 H5": {even: 1},
@@ -117,8 +117,9 @@ def report_known() -> None:
         "a quarter of H1, three of H2": {induction: 0.25, ruler: 0.75},
         "a tenth of H1, the rest H5": {induction: 0.1, even: 0.9},
         "a tenth of H2, the rest H5": {ruler: 0.1, even: 0.9},
-    }.items():
-        both = [sum(weight * side[:, *head] for head, weight in weights.items()) for side in (joined, others)]
+    }
+    for name, weights in mixtures.items():
+        both = [np.sum([weight * side[:, *head] for head, weight in weights.items()], 0) for side in (joined, others)]
         test = one_sided(*moments(both[0] - both[1]), 0.0, 1)
         times = both[0].mean() / both[1].mean()
         beats = times >= LEAST_TIMES and (test.p < ALPHA or bool(test.constant_above))

@@ -190,7 +190,7 @@ def probed(texts: Sequence[ClaimText], answers: ProbeAnswers, settings: ClaimSet
         greatest=every.greatest[:, role_index],
     )
     rows = np.flatnonzero([not each.is_fixed for each in texts])
-    different = _different([texts[row] for row in rows])
+    different = _different([texts[row] for row in rows.tolist()])
     own = rows[different]
     if np.isnan(of_role.scores[own]).all():
         role, name = role_named(settings.claim.role), role_title(settings.claim.role)

@@ -6,7 +6,7 @@ significantly, and at least LEAST_TIMES as high. One that does not is positional
 compared likewise, token by token.
 """
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -237,7 +237,7 @@ def _entries(pairs: MatchedPairs, direction: str, bounds: Int[np.ndarray, "query
         if not own:
             continue
         by_score[0, role] = [(query, key, weight / len(own)) for _, joined in own for query, key, weight in joined]
-        weights = Counter[int]()
+        weights = defaultdict[int, float](float)
         for distance, joined in own:
             weights[distance] += sum(weight for _, _, weight in joined) / len(own)
         by_score[1, role] = [

@@ -87,10 +87,11 @@ class HeadsWidget(anywidget.AnyWidget):
         """
         from IPython.display import HTML, display  # a notebook has it
 
-        if self.comm is None:  # closed
+        bundle = None if self.comm is None else self._repr_mimebundle_()
+        if bundle is None:  # closed
             display({"text/plain": repr(self)}, raw=True)
             return
-        data, metadata = self._repr_mimebundle_()
+        data, metadata = bundle
         display(data, metadata=metadata, raw=True)
         display(HTML(f'<div data-still="{self._still}">\n{self.still()}\n</div>'))
 
