@@ -78,16 +78,15 @@ def tokenize(
     """
     if text.given is not None:
         return _of_ids(text, text.given, tokenizer, max_tokens, position=position, truncate=truncate)
-    encoding = _encode(text, tokenizer, None)
+    encoding = _encode(text, tokenizer)
     n_full = len(encoding)
-    if n_full > max_tokens:
-        if not truncate:
-            raise TextTooLong(position, n_full, max_tokens)
-        encoding = _encode(text, tokenizer, max_tokens)
-    sides = [SPECIAL if side is None else side for side in encoding.sequence_ids]
-    if len(set(sides) - {SPECIAL}) < len(text.segments):
+    if n_full > max_tokens and not truncate:
+        raise TextTooLong(position, n_full, max_tokens)
+    sides = np.array([SPECIAL if side is None else side for side in encoding.sequence_ids])
+    kept = _longest_first(sides, max_tokens, tokenizer.truncation_side) if n_full > max_tokens else np.arange(n_full)
+    if len(set(sides[kept]) - {SPECIAL}) < len(text.segments):
         raise NoTokens(position)
-    return _tokenized(text, tokenizer, encoding, sides, n_full)
+    return _tokenized(text, tokenizer, encoding, sides, kept)
 
 
 def _of_ids(
@@ -160,34 +159,62 @@ def as_decoder_input(text: TokenizedText, tokenizer: Any, start_id: int) -> Toke
     )
 
 
-def _encode(text: Text, tokenizer: Any, max_tokens: int | None) -> "Encoding":
-    """Encode with the tokenizers library; the call of transformers gives the same and takes 1.7 times as long."""
+def _encode(text: Text, tokenizer: Any) -> "Encoding":
+    """Encode the whole text with the tokenizers library; the call of transformers takes 1.7 times as long.
+
+    It is not cut here: of a pair, the library would build each combination of the parts that it cuts off, which takes
+    gigabytes for a page or two.
+    """
     backend = tokenizer.backend_tokenizer
     with panics_caught():
         backend.encode_special_tokens = True
         backend.no_padding()
-        if max_tokens is None:
-            backend.no_truncation()
-        else:
-            backend.enable_truncation(max_tokens, strategy="longest_first", direction=tokenizer.truncation_side)
+        backend.no_truncation()
         encoding: Encoding = backend.encode(*text.segments)
     return encoding
 
 
-def _tokenized(text: Text, tokenizer: Any, encoding: "Encoding", sides: list[int], n_full: int) -> TokenizedText:
-    pieces, segments, ids = encoding.tokens, np.array(sides), np.array(encoding.ids)
-    spans = _trimmed(text, pieces, sides, encoding.offsets)
+def _longest_first(
+    sides: Int[np.ndarray, " token"], max_tokens: int, cut_side: Literal["left", "right"]
+) -> Int[np.ndarray, " kept"]:
+    """Indices of the tokens that are left of a text that is too long: all special ones, and of the longer segment only
+    as many as of the shorter one before the shorter one is cut, too.
+
+    Source: the strategy longest_first of the tokenizers library, `truncate_encodings`; of an odd number of tokens, the
+    segment that was longer gets one more, and of two of one length the second.
+    """
+    own = [np.flatnonzero(sides == side) for side in np.unique(sides[sides != SPECIAL])]
+    room = max(0, max_tokens - int((sides == SPECIAL).sum()))
+    lengths = [len(tokens) for tokens in own]
+    if len(own) == 1:
+        lengths = [min(lengths[0], room)]
+    elif len(own) == 2:
+        shorter, longer = sorted((0, 1), key=lambda side: lengths[side])
+        lengths[shorter] = min(lengths[shorter], room // 2)
+        lengths[longer] = room - lengths[shorter]
+    left = [tokens[len(tokens) - n :] if cut_side == "left" else tokens[:n] for tokens, n in zip(own, lengths)]
+    return np.sort(np.concatenate([np.flatnonzero(sides == SPECIAL), *left]))
+
+
+def _tokenized(
+    text: Text, tokenizer: Any, encoding: "Encoding", sides: Int[np.ndarray, " token"], kept: Int[np.ndarray, " kept"]
+) -> TokenizedText:
+    ids, segments = np.array(encoding.ids)[kept], sides[kept]
+    of_all = (encoding.tokens, encoding.offsets, encoding.word_ids)
+    pieces, offsets, word_ids = ([of_token[i] for i in kept.tolist()] for of_token in of_all)
+    spans = _trimmed(text, pieces, segments.tolist(), offsets)
     special = segments == SPECIAL
+    is_name = special | (ids == _id(tokenizer.unk_token_id))
     return TokenizedText(
         ids=ids,
-        type_ids=np.array(encoding.type_ids),
-        tokens=_shown(text, pieces, (special | (ids == _id(tokenizer.unk_token_id))).tolist(), sides, spans),
+        type_ids=np.array(encoding.type_ids)[kept],
+        tokens=_shown(text, pieces, is_name.tolist(), segments.tolist(), spans),
         spans=np.array(spans, np.int64).reshape(-1, 2),
         segments=segments,
-        words=_word_numbers(encoding.word_ids, sides),
+        words=_word_numbers(word_ids, segments.tolist()),
         is_cls=special & (ids == _id(tokenizer.cls_token_id)),
         is_sep=special & _is_separator(ids, segments, tokenizer),
-        n_cut=n_full - len(ids),
+        n_cut=len(sides) - len(ids),
     )
 
 

@@ -1,3 +1,6 @@
+import resource
+import time
+
 import numpy as np
 import pytest
 from small_checkpoints import TOKENIZERS
@@ -164,6 +167,54 @@ def test_ids_are_those_of_the_call_of_transformers(kind, segments, side, most):
     )
     assert text.ids.tolist() == called["input_ids"]
     assert text.type_ids.tolist() == called["token_type_ids"]
+
+
+def cut_by_the_library(tokenizer, segments, most):
+    """Ids, segment ids, segments, words and characters of a text that the tokenizer itself cuts."""
+    backend = tokenizer.backend_tokenizer
+    backend.enable_truncation(most, strategy="longest_first", direction=tokenizer.truncation_side)
+    cut = backend.encode(*segments)
+    backend.no_truncation()
+    characters = [
+        "" if side is None else segments[side][start:end].strip()
+        for side, (start, end) in zip(cut.sequence_ids, cut.offsets)
+    ]
+    return cut.ids, cut.type_ids, [-1 if side is None else side for side in cut.sequence_ids], characters
+
+
+@pytest.mark.parametrize("kind", ["bert", "albert", "roberta", "bart", "t5", "gpt2", "llama", "gemma2", "opt"])
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize(
+    "segments",
+    [(TRICKY.segments[0],), TRICKY.segments, TRICKY.segments[::-1], ("a cat", "the  dog ran"), ("a cat", "the dog")],
+)
+def test_a_text_of_any_length_is_cut_as_by_the_tokenizer_itself(kind, side, segments):
+    tokenizer = TOKENIZERS[kind]()
+    tokenizer.truncation_side, text = side, Text(segments)
+    n_tokens = len(tokenize(text, tokenizer, 500).ids)
+    n_special = tokenizer.num_special_tokens_to_add(pair=len(segments) == 2)
+    for most in range(n_special + len(segments), n_tokens + 2):
+        found = tokenize(text, tokenizer, most, truncate=True)
+        ids, type_ids, sides, characters = cut_by_the_library(tokenizer, segments, most)
+        assert found.ids.tolist() == ids
+        assert found.type_ids.tolist() == type_ids
+        assert found.segments.tolist() == sides
+        shown = ["" if at == SPECIAL else segments[at][start:end] for at, (start, end) in zip(sides, found.spans)]
+        blank = [token in "▁ĠĊ" for token in found.tokens]
+        assert [a for a, is_blank in zip(shown, blank) if not is_blank] == [
+            b for b, is_blank in zip(characters, blank) if not is_blank
+        ]
+        assert found.n_cut == n_tokens - len(ids)
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta", "t5", "llama"])
+def test_a_long_pair_is_cut_in_time_and_memory_that_grow_with_it(kind):
+    tokenizer, segment = TOKENIZERS[kind](), "the cat sat on a mat and the dogs ran " * 1_500
+    before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+    text = tokenize(Text((segment, segment)), tokenizer, 16, truncate=True)
+    assert len(text.ids) == 16
+    assert time.process_time() - began < 5
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500_000  # kilobytes
 
 
 def test_tokenizing_leaves_no_setting_behind():
