@@ -14,6 +14,8 @@ from threading import Lock
 from typing import Any, Final, Protocol
 from weakref import WeakSet
 
+import numpy as np
+
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.pauses import pause
 from attention_sieve.core.texts.parsers import RELATION_NAMES, installed_parsers, parser_name
@@ -107,29 +109,35 @@ class ParsedPiece:
 
     @classmethod
     def of(
-        cls, position: Position, document: Any, names: Mapping[str, str], matched: Sequence[Sequence[bool]]
+        cls,
+        position: Position,
+        fields: Mapping[str, list[Any]],
+        names: Mapping[str, str],
+        matched: Sequence[Sequence[bool]],
     ) -> "ParsedPiece":
-        """The trees of a parsed document, whose relations get these names, and by pattern which of its words, spaces
-        included, are matched."""
-        words = [word for word in document if not word.is_space]
-        numbers = {word.i: number for number, word in enumerate(words)}
+        """The trees of what `_fields` has of a document, whose relations get these names, and by pattern which of its
+        words, spaces included, are matched."""
+        words, heads = fields["words"], fields["heads"]
+        ends = np.cumsum([len(word) + has_space for word, has_space in zip(words, fields["spaces"])]).tolist()
+        kept = [i for i, word in enumerate(words) if not word.isspace()]
+        numbers = {i: number for number, i in enumerate(kept)}
         return cls(
             position=position,
-            spans=[(word.idx, word.idx + len(word)) for word in words],
-            heads=[numbers.get(_head(word).i, number) for number, word in enumerate(words)],
-            relations=[names.get(word.dep_, word.dep_) for word in words],
-            tags=[word.tag_ for word in words],
-            lemmas=[word.lemma_.lower() for word in words],
-            entities=[word.ent_type_ for word in words],
-            matches=[tuple(of_pattern[word.i] for of_pattern in matched) for word in words],
+            spans=[(start, start + len(words[i])) for i in kept for start in (ends[i - 1] if i else 0,)],
+            heads=[numbers.get(_head(words, heads, i), number) for number, i in enumerate(kept)],
+            relations=[names.get(fields["deps"][i], fields["deps"][i]) for i in kept],
+            tags=[fields["tags"][i] for i in kept],
+            lemmas=[fields["lemmas"][i].lower() for i in kept],
+            entities=[fields["ents"][i].partition("-")[2] for i in kept],
+            matches=[tuple(of_pattern[i] for of_pattern in matched) for i in kept],
         )
 
 
-def _head(word: Any) -> Any:
+def _head(words: Sequence[str], heads: Sequence[int], word: int) -> int:
     """A word's head, skipping spaCy's whitespace tokens."""
-    head = word.head
-    while head.is_space and head.head != head:
-        head = head.head
+    head = heads[word]
+    while words[head].isspace() and heads[head] != head:
+        head = heads[head]
     return head
 
 
@@ -151,11 +159,13 @@ def parsed(
         )
     segments = (Position(i, side, 0) for i, text in enumerate(texts) for side in range(len(text.segments)))
     pending = deque[tuple[Position, _Words | None]]((position, None) for position in segments)
+    names = RELATION_NAMES.get(installed_parsers().get(package, ""), {})
     while pending:
         pause()
         with _one_at_a_time, _within_bounds(package):
-            pieces = _parsed_batch(package, _next_batch(package, texts, pending), left_out, patterns)
-        yield from pieces
+            batch = _parsed_batch(package, _next_batch(package, texts, pending), left_out)
+        matched = _matched(package, patterns, [fields for _, fields in batch])
+        yield from (ParsedPiece.of(*piece, names, of_piece) for piece, of_piece in zip(batch, matched))
 
 
 def _within_bounds(package: str) -> AbstractContextManager[Any]:
@@ -175,29 +185,34 @@ def _n_strings_at_first(package: str) -> int:
 
 
 def _parsed_batch(
-    package: str, batch: list[tuple[Any, Position, Hashable]], left_out: frozenset[str], patterns: Sequence[str]
-) -> list[ParsedPiece]:
+    package: str, batch: list[tuple[Any, Position, Hashable]], left_out: frozenset[str]
+) -> list[tuple[Position, Mapping[str, list[Any]]]]:
     """No spaCy object may outlive its batch, because its strings may be freed with the batch; parses are kept as
     strings."""
-    from spacy.tokens import Doc
-
-    names, pipeline = RELATION_NAMES.get(installed_parsers().get(package, ""), {}), _pipeline(package)
-    documents = [document for document, _, _ in batch]
     keys = [None if key is None else (package, left_out, key) for _, _, key in batch]
-    kept = [None if key is None else _kept(key) for key in keys]
-    missing = [place for place, fields in enumerate(kept) if fields is None]
-    new = pipeline.pipe([documents[place] for place in missing], batch_size=len(batch), disable=sorted(left_out))
+    fields = [None if key is None else _kept(key) for key in keys]
+    missing = [place for place, kept in enumerate(fields) if kept is None]
+    documents = [batch[place][0] for place in missing]
+    new = _pipeline(package).pipe(documents, batch_size=len(batch), disable=sorted(left_out))
     for place, document in zip(missing, new, strict=True):
-        documents[place] = document
+        fields[place] = _fields(document)
         for memory in (_memories or [_last_parses]) if keys[place] is not None else ():
-            memory.put("parse", keys[place], _fields(document))
-    for place, fields in enumerate(kept):
-        if fields is not None:  # in a hundredth of the time of parsing it
-            documents[place] = Doc(pipeline.vocab, **fields)
-    by_pattern = [matched_words(pattern, documents) for pattern in patterns]
-    matched = zip(*by_pattern) if by_pattern else repeat(())
-    positions = [position for _, position, _ in batch]
-    return [ParsedPiece.of(*each, names, of_text) for each, of_text in zip(zip(positions, documents), matched)]
+            memory.put("parse", keys[place], fields[place])
+    return [(position, of_text) for (_, position, _), of_text in zip(batch, fields) if of_text is not None]
+
+
+def _matched(
+    package: str, patterns: Sequence[str], batch: Sequence[Mapping[str, list[Any]]]
+) -> Iterator[tuple[Sequence[bool], ...]]:
+    """For each document the words that each pattern matches. They are searched in copies with a vocabulary of their
+    own: whoever needs the parser meanwhile does not wait."""
+    if not patterns:
+        return repeat((), len(batch))
+    from spacy.tokens import Doc
+    from spacy.vocab import Vocab
+
+    vocabulary = Vocab(lex_attr_getters=_pipeline(package).vocab.lex_attr_getters)
+    return zip(*matched_words(patterns, [Doc(vocabulary, **fields) for fields in batch]))
 
 
 def _kept(key: Hashable) -> Mapping[str, list[Any]] | None:

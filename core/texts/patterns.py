@@ -6,15 +6,17 @@ does not end is stopped, and trees are matched node by node, where spaCy goes th
 """
 
 import json
+import math
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 from jaxtyping import Bool, Int
 
 from attention_sieve.core.errors import AnalysisError, quoted
+from attention_sieve.core.pauses import pause
 
 ATTRIBUTES: Final = {
     **dict.fromkeys(("ORTH", "TEXT", "LOWER", "TAG", "POS", "LEMMA", "DEP", "SHAPE", "ENT_TYPE"), str),
@@ -31,7 +33,13 @@ MOST_OPTIONAL: Final = 6
 LONGEST: Final = 100
 """Characters in a value."""
 SECONDS: Final = 0.5
-"""For a regular expression over all words that are parsed at once."""
+"""Of a processor, for all regular expressions together over all words that are parsed at once."""
+LONGEST_WORD: Final = 10_000
+"""Characters of a word in which an expression is searched for: each of its groups keeps all that it has matched."""
+MOST_COPIES: Final = 1_000
+"""Of a part of an expression, which is compiled as often as it is repeated at least."""
+COUNTS: Final = re.compile(r"\{([0-9]+)[,}]")
+PROPERTY: Final = re.compile(r"\\[pP]\{[^{}]*\}")
 MOST_NODES: Final = 8
 """Words of a pattern of a tree."""
 QUERY: Final = "from"
@@ -204,53 +212,93 @@ def _check(name: str, value: object, where: str) -> None:
 
 
 def _expression(expression: str, where: str) -> Any:
+    """A compiled expression, of those that spaCy's Matcher takes, with Unicode's properties such as `\\p{Lu}` beside
+    them: none that calls itself, which takes memory without end."""
     import regex  # the only one of Python's that can be stopped
 
+    n_copies = math.prod(int(least) for least in COUNTS.findall(expression) if int(least))
+    if n_copies > MOST_COPIES:
+        raise AnalysisError(
+            f"{where}: {quoted(expression)} repeats a part at least {n_copies:,} times. Repeat at most {MOST_COPIES:,} "
+            "times, all counts multiplied."
+        )
     try:
+        re.compile(PROPERTY.sub(r"\\w", expression))
         return regex.compile(expression)
-    except regex.error as error:
+    except (re.error, regex.error, OverflowError, RecursionError) as error:
         raise AnalysisError(f"{where}: {quoted(expression)} is no regular expression: {error}.") from error
 
 
-def matched_words(pattern: str, documents: Sequence[Any]) -> list[list[bool]]:
-    """Which words of each document are part of a match. The pattern is from `checked`, and the documents, at least one,
-    are parsed by spaCy.
+def matched_words(patterns: Sequence[str], documents: Sequence[Any]) -> list[list[list[bool]]]:
+    """For each pattern, which words of each document are part of a match. Patterns are from `checked`, and the
+    documents, at least one, are parsed by spaCy and share a vocabulary.
 
-    Raises: AnalysisError for a regular expression that does not end.
+    Raises: AnalysisError for regular expressions that do not end, and for words that are too long for them.
     """
     from spacy.matcher import Matcher
 
-    matcher = Matcher(documents[0].vocab)
-    matcher.add("pattern", [[_without_expressions(word, documents) for word in json.loads(pattern)]])
+    read = [json.loads(pattern) for pattern in patterns]
+    found = _found_values([word for pattern in read for word in pattern], documents)
     matched = []
-    for document in documents:
-        is_matched = [False] * len(document)
-        for _, start, end in matcher(document):
-            is_matched[start:end] = [True] * (end - start)
-        matched.append(is_matched)
+    for pattern in read:
+        pause()
+        matcher = Matcher(documents[0].vocab)
+        matcher.add("pattern", [[_without_expressions(word, found) for word in pattern]])
+        of_documents = [[False] * len(document) for document in documents]
+        for document, is_matched in zip(documents, of_documents):
+            for _, start, end in matcher(document):
+                is_matched[start:end] = [True] * (end - start)
+        matched.append(of_documents)
     return matched
 
 
-def _without_expressions(word: dict[str, Any], documents: Sequence[Any]) -> dict[str, Any]:
+def _without_expressions(word: dict[str, Any], found: Mapping[tuple[str, str], Sequence[str]]) -> dict[str, Any]:
     """A word of a pattern with the values that occur in place of regular expressions, which spaCy would not stop."""
     known = dict(word)
     for name, value in word.items():
         if isinstance(value, dict) and "REGEX" in value:
-            attribute = {"ORTH": "text", "TEXT": "text"}.get(name, f"{name.lower()}_")
-            values = {getattr(token, attribute) for document in documents for token in document}
-            fits = _fitting(value["REGEX"], values)
-            if "IN" in value:
-                fits = [each for each in fits if each in value["IN"]]
-            known[name] = {name: part for name, part in value.items() if name != "REGEX"} | {"IN": fits}
+            fits = [each for each in found[name, value["REGEX"]] if "IN" not in value or each in value["IN"]]
+            known[name] = {operator: part for operator, part in value.items() if operator != "REGEX"} | {"IN": fits}
     return known
 
 
-def _fitting(expression: str, values: Iterable[str]) -> list[str]:
-    compiled, end = _expression(expression, "The pattern"), time.monotonic() + SECONDS
-    try:
-        return [each for each in values if compiled.search(each, timeout=max(1e-3, end - time.monotonic()))]
-    except TimeoutError as error:
+def _found_values(words: Sequence[dict[str, Any]], documents: Sequence[Any]) -> dict[tuple[str, str], list[str]]:
+    """The values that occur of an attribute, in which an expression is found, for each of these two that words of
+    patterns name. Each value is searched once, and all of them within SECONDS of a processor."""
+    asked = dict.fromkeys(
+        (name, value["REGEX"])
+        for word in words
+        for name, value in word.items()
+        if isinstance(value, dict) and "REGEX" in value
+    )
+    values: dict[str, list[str]] = {}
+    for name in dict.fromkeys(name for name, _ in asked):
+        attribute = {"ORTH": "text", "TEXT": "text"}.get(name, f"{name.lower()}_")
+        values[name] = list(dict.fromkeys(getattr(token, attribute) for document in documents for token in document))
+    longest = max((len(each) for of_name in values.values() for each in of_name), default=0)
+    if longest > LONGEST_WORD:
         raise AnalysisError(
-            f"The regular expression {quoted(expression)} takes more than {SECONDS:g} s. Write it without a repetition "
-            "inside a repetition."
-        ) from error
+            f"There is a word of {longest:,} characters, and regular expressions are searched for in words of at most "
+            f"{LONGEST_WORD:,}. Divide it by spaces, or write the role without a regular expression."
+        )
+    is_found, spent = dict[tuple[str, str], bool](), 0.0
+    for name, expression in asked:
+        compiled, began = _expression(expression, "The pattern"), time.thread_time()
+        for each in values[name]:
+            if (expression, each) not in is_found:
+                left = SECONDS - spent - (time.thread_time() - began)
+                is_found[expression, each] = _is_found(compiled, each, left)
+        spent += time.thread_time() - began
+    return {(name, expression): [v for v in values[name] if is_found[expression, v]] for name, expression in asked}
+
+
+def _is_found(compiled: Any, value: str, seconds: float) -> bool:
+    try:
+        if seconds > 0:
+            return compiled.search(value, timeout=seconds) is not None
+    except TimeoutError:
+        pass
+    raise AnalysisError(
+        f"The regular expressions of the roles take more than {SECONDS:g} s over the words that are parsed at once; "
+        f"{quoted(compiled.pattern)} was not done. Write it without a repetition inside a repetition."
+    )

@@ -1,7 +1,10 @@
 """Roles that a reader writes: the built-in ones in the language of rules, each condition by hand, and bad input."""
 
 import re
+import time
+from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 from typing import get_args
 
 import numpy as np
@@ -14,6 +17,7 @@ from attention_sieve.__main__ import main
 from attention_sieve.core.analysis import results
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.texts import with_relations
+from attention_sieve.core.pauses import pausing
 from attention_sieve.core.roles.measures import RoleSet, ScoreSettings, role_scores
 from attention_sieve.core.roles.question import scores_question
 from attention_sieve.core.roles.roles import BY_NAME, known_roles, role_named, role_title
@@ -28,6 +32,7 @@ from attention_sieve.core.roles.rules import (
     written_role,
 )
 from attention_sieve.core.roles.sieves import sieve_cells
+from attention_sieve.core.texts.relations import parse
 from attention_sieve.core.texts.text import Text, read_file
 
 TEXTS = (
@@ -151,6 +156,14 @@ def tree(*second):
     return f'[to]\ntree = [{VERB}, {{{named}, RIGHT_ID = "s", RIGHT_ATTRS = {{{attributes}}}}}]'
 
 
+def as_toml(expression):
+    return f"{{REGEX = '{expression}'}}"
+
+
+def expression(written_so):
+    return f"{HEAD}[to]\npattern = [{{TAG = {as_toml(written_so)}}}]"
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -170,6 +183,10 @@ def tree(*second):
         (HEAD + '[to]\npattern = [{OP = "{0,9}"}]', "to.pattern: the pattern matches up to 9 words, of which 9 may"),
         (HEAD + '[to]\npattern = [{MORPH = "x"}]', "to.pattern, word 1: there is no attribute 'MORPH'."),
         (HEAD + '[to]\npattern = [{TAG = {REGEX = "("}}]', "to.pattern, word 1: '(' is no regular expression"),
+        (expression("(?R)*"), "to.pattern, word 1: '(?R)*' is no regular expression: unknown extension ?R"),
+        (expression("(a)(?1)*"), "to.pattern, word 1: '(a)(?1)*' is no regular expression: unknown extension ?1"),
+        (expression("(?x)( ?R)"), "to.pattern, word 1: '(?x)( ?R)' is no regular expression"),
+        (expression("((a{99}){11})"), "to.pattern, word 1: '((a{99}){11})' repeats a part at least 1,089 times."),
         (HEAD + "[to]\npattern = [{LENGTH = true}]", "to.pattern, word 1: LENGTH takes a number"),
         (HEAD + "[to]\ntree = []", "to.tree: a pattern of trees is a list of 1 to 8 tables, one for each word"),
         (HEAD + '[to]\ntree = [{RIGHT_ID = "v"}]', "to.tree, word 1: write a table with RIGHT_ID, RIGHT_ATTRS, and"),
@@ -189,11 +206,43 @@ def test_a_bad_file_gets_a_sentence_with_the_place(content, message):
     assert str(error.value).startswith(message)
 
 
+def noted(bundled, text, conditions):
+    return with_relations(pass_texts(bundled, [text]), [text], role_named(written(conditions)).wanted, noted=True)
+
+
+@pytest.mark.parametrize("expressions", [["^(a|aa)+$"] * 16, [f"^(a|aa)+.{{0,{n}}}$" for n in range(16)]])
+def test_all_regular_expressions_of_a_role_have_one_limit_of_time(bundled, expressions):
+    words = ", ".join(f"{{ORTH = {each}, TEXT = {each}, LOWER = {each}}}" for each in map(as_toml, expressions))
+    began = time.process_time()
+    with suppress(AnalysisError):  # of a fast processor, which may have done one of them
+        noted(bundled, Text(("a" * 27 + "c",)), f"[to]\npattern = [{words}]")
+    assert time.process_time() - began < 5  # and 48 times one of them is more
+
+
 def test_a_regular_expression_that_does_not_end_is_stopped(bundled):
-    role = role_named(written('[to]\npattern = [{LOWER = {REGEX = "^(a|aa)+$"}}]'))
-    text = Text(("a" * 60 + "b",))
-    with pytest.raises(AnalysisError, match=r"takes more than 0\.5 s\. Write it without a repetition"):
-        with_relations(pass_texts(bundled, [text]), [text], role.wanted, noted=True)
+    with pytest.raises(AnalysisError, match=r"take more than 0\.5 s over .*\$' was not done\. Write it without a rep"):
+        noted(bundled, Text(("a" * 60 + "b",)), '[to]\npattern = [{LOWER = {REGEX = "^(a|aa)+$"}}]')
+
+
+def test_a_word_that_is_too_long_for_an_expression_is_said(bundled):
+    text, prepared = Text(("a" * 10_001,)), pass_texts(bundled, [Text(("a",))])
+    role = role_named(written('[to]\npattern = [{LOWER = {REGEX = "b"}}]'))
+    with pytest.raises(AnalysisError, match="There is a word of 10,001 characters, and regular expressions are search"):
+        with_relations(prepared, [text], role.wanted, noted=True)
+
+
+def test_the_parser_is_free_while_words_are_matched(bundled):
+    texts, free = [Text(("Some words.",)), Text(("Others.",))], []
+
+    def parse_elsewhere():
+        thread = Thread(target=lambda: list(parse(texts)))
+        thread.start()
+        thread.join(60)
+        free.append(not thread.is_alive())
+
+    with pausing(parse_elsewhere):
+        noted(bundled, texts[0], '[to]\npattern = [{POS = "NOUN"}]')
+    assert free == [True, True]  # before the parser, and before the pattern
 
 
 def test_a_parser_without_named_entities_is_named(bundled):
@@ -205,6 +254,12 @@ def test_a_parser_without_named_entities_is_named(bundled):
         pytest.raises(AnalysisError, match=r"^The parser .* has no ner, which"),
     ):
         with_relations(pass_texts(bundled, TEXTS), TEXTS, role.wanted, noted=True)
+
+
+def test_properties_of_characters_are_known(bundled):
+    (found,) = noted(bundled, Text(("the Hague of old",)), "[to]\npattern = [{TEXT = {REGEX = '^\\p{Lu}'}}]")
+    (is_matched,) = found.notes.matches.values()
+    assert [token for token, is_it in zip(found.queries.tokens, is_matched) if is_it] == ["hague"]
 
 
 @pytest.mark.parametrize("name", ["", "e30", "!", "eyJyb2xlIjox", written("[to]\noffset = -1")[8:-3], "W10"])

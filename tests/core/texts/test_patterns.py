@@ -26,7 +26,7 @@ def test_a_tree_is_matched_as_by_spacy_but_for_siblings_of_roots(operator, docum
     n_matches = 0
     for document in documents:
         heads = np.array([-1 if word.head == word else word.head.i for word in document])
-        fits = np.array([matched_words(one, [document])[0] for one in word_patterns(tree)])
+        fits = np.array(matched_words(word_patterns(tree), [document]))[:, 0]
         expected = {(ids[2], ids[0]) for _, ids in matcher(document) if "$" not in operator or heads[ids[0]] >= 0}
         assert set(map(tuple, tree_matches(tree, heads, fits).tolist())) == expected
         n_matches += len(expected)
