@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from copy import deepcopy
 from pathlib import Path
+from threading import RLock
 from typing import Any, Final
 
 import numpy as np
@@ -28,6 +29,9 @@ KEPT: Final = (IMPLEMENTATION, EXPERTS, "use_cache")
 """What is changed in configurations for the length of a pass."""
 PLAIN: Final = (bool, int, float, str, type(None))
 """Types of the settings that modules keep as attributes, such as whether they are in training mode."""
+_one_at_a_time: Final = RLock()
+"""Held while a model is observed. One for all models, which may share modules, and because random numbers are put back
+that belong to the process; it can be taken again within, as where a model is compared with itself."""
 
 
 @contextmanager
@@ -35,7 +39,8 @@ def observed_in_place(model: Any, tokenizer: Any) -> Iterator[Checkpoint]:
     """A model in memory as a checkpoint, for the length of a block; nothing is copied, and nothing written to disk.
 
     Whatever ends the block, the training mode of each module, the attention implementation and the states of random
-    numbers are then what they were. Hooks on the model stay and act, since they are part of what it computes.
+    numbers are then what they were. Hooks on the model stay and act, since they are part of what it computes; they see
+    the short texts of the self-check, too, which is made each time. Other threads wait until the block has ended.
 
     Args:
         model: a model of transformers, also wrapped by PEFT or compiled, on one device, spread over
@@ -44,26 +49,27 @@ def observed_in_place(model: Any, tokenizer: Any) -> Iterator[Checkpoint]:
 
     Raises: CheckpointError for something else, a tokenizer that does not belong to the model, and a failed self-check.
     """
-    inner = _unwrapped(model)
-    name = f"{type(inner).__name__} in memory"
-    _check(inner, tokenizer, name)
-    config = inner.config.to_dict() | {"architectures": [type(inner).__name__]}
-    files = described(config, name=name, folder=Path(), revision="", fingerprint=NO_FINGERPRINT, states=())
-    with _left_as_it_was(inner):
-        inner.eval()
-        if "use_cache" in vars(inner.config):
-            inner.config.use_cache = False
-        check_weights(name, inner)
-        with panics_caught():
-            checkpoint = checkpoint_of(
-                files,
-                inner,
-                deepcopy(tokenizer),
-                device=input_device(inner).type,
-                dtype=str(inner.dtype).removeprefix("torch."),
-            )
-        _check_layers(inner, checkpoint)
-        yield checkpoint
+    with _one_at_a_time:
+        inner = _unwrapped(model)
+        name = f"{type(inner).__name__} in memory"
+        _check(inner, tokenizer, name)
+        config = inner.config.to_dict() | {"architectures": [type(inner).__name__]}
+        files = described(config, name=name, folder=Path(), revision="", fingerprint=NO_FINGERPRINT, states=())
+        with _left_as_it_was(inner):
+            inner.eval()
+            if "use_cache" in vars(inner.config):
+                inner.config.use_cache = False
+            check_weights(name, inner)
+            with panics_caught():
+                checkpoint = checkpoint_of(
+                    files,
+                    inner,
+                    deepcopy(tokenizer),
+                    device=input_device(inner).type,
+                    dtype=str(inner.dtype).removeprefix("torch."),
+                )
+            _check_layers(inner, checkpoint)
+            yield checkpoint
 
 
 def _unwrapped(model: Any) -> Any:

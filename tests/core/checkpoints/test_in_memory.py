@@ -1,6 +1,8 @@
 """A model in memory is observed where it is, and left as it was."""
 
 import random
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -129,6 +131,31 @@ def test_sparse_attention_stays_sparse():
     assert dict(model.named_modules()) == modules
     with torch.no_grad():
         torch.testing.assert_close(model(long)[0], output)
+
+
+def test_threads_that_share_a_model_take_turns():
+    model, tokenizer = made("bert")
+    before, together = state_of(model), Barrier(4)
+    with observed_in_place(model, tokenizer) as checkpoint:
+        expected = find(ROLE_ANALYSIS, checkpoint, TEXTS).scored.scores
+
+    def scores(_):
+        together.wait()
+        with observed_in_place(model, tokenizer) as checkpoint:
+            return find(ROLE_ANALYSIS, checkpoint, TEXTS).scored.scores
+
+    with ThreadPoolExecutor(4) as threads:
+        for found in threads.map(scores, range(4)):
+            np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+    assert state_of(model) == before
+
+
+def test_a_model_is_compared_with_itself():
+    model, tokenizer = made("bert")
+    before = state_of(model)
+    with observed_in_place(model, tokenizer) as a, observed_in_place(model, tokenizer) as b:
+        assert a.files == b.files
+    assert state_of(model) == before
 
 
 @pytest.mark.parametrize("interruption", [KeyboardInterrupt, AnalysisError, RuntimeError])
