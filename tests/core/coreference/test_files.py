@@ -296,3 +296,15 @@ def test_a_text_of_very_many_mentions_is_refused_before_its_pairs_are_made():
     content = json.dumps({"words": ["ant"] * (MAX_MENTIONS + 1), "clusters": clusters}).encode()
     with pytest.raises(TextError, match=r"has 3,001 mentions and at most 3,000 of a text are read\. Split the text\."):
         read_mentions(content)
+
+
+def test_a_head_word_is_not_cut_at_its_symbols():
+    line = "Dr. O*Malley of AT&T left the U.S. in May. He (Mr.) missed the U.S. then."
+    spans = [("Dr. O*Malley", "a"), ("AT&T", "b"), ("the U.S.", "c"), ("He", "a"), ("Mr.", "d")]
+    clusters = [[[line.index(words), line.index(words) + len(words)]] for words, _ in spans]
+    clusters[2].append([line.rindex("the U.S."), line.rindex("the U.S.") + len("the U.S.")])
+    (text,) = read_mentions(json.dumps({"text": line, "clusters": clusters}).encode())
+    assert [text.shown[mention.head] for mention in text.mentions] == ["O*Malley", "AT&T", "U.S.", "He", "Mr.", "U.S."]
+    assert all(text.shown[one.start : one.end][-1] == text.shown[one.head] for one in text.mentions)
+    assert " ".join(text.shown) == "Dr . O*Malley of AT&T left the U.S. in May . He ( Mr. ) missed the U.S. then ."
+    assert [text.shown[end - 1] for end in text.sentence_ends] == [".", "."]
