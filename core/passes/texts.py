@@ -25,10 +25,12 @@ from attention_sieve.core.texts.relations import (
     RELATED_WORDS,
     RELATIONS,
     Dependencies,
+    Relation,
     TokenPair,
     Wanted,
     dependencies,
     parse_for,
+    token_pairs,
     token_pairs_of,
 )
 from attention_sieve.core.texts.text import Text
@@ -53,7 +55,7 @@ class TokenNotes:
     matches: Mapping[str, Bool[np.ndarray, " token"]]
     """The tokens of the words that each pattern matches."""
     trees: Mapping[str, tuple[TokenPair, ...]]
-    """The matches of each pattern of trees: the tokens of the word that looks, or else of the first again, and of the
+    """The matches of each pattern of trees: all tokens of the word that looks, or else of the first again, and of the
     first."""
     word_of: Int[np.ndarray, " token"]
     """Number of the parser's word of each token; -1 without one."""
@@ -96,7 +98,7 @@ def notes_of(
         lemmas=lemmas,
         entities=entities,
         matches={pattern: np.append(is_matched, False)[numbers] for pattern, is_matched in matches.items()},
-        trees={tree: _of_tree(tree, parsed.heads, matches, numbers) for tree in wanted.trees if parsed is not None},
+        trees={tree: _of_tree(tree, parsed, matches, tokens) for tree in wanted.trees if parsed is not None},
         word_of=numbers,
         pairs=pairs,
         antecedents=() if text.pairs is None else _antecedents(tokens, text, text.pairs),
@@ -113,14 +115,14 @@ def _antecedents(tokens: TokenizedText, text: Text, pairs: GivenPairs) -> tuple[
 
 
 def _of_tree(
-    tree: str,
-    heads: Int[np.ndarray, " word"],
-    matches: Mapping[str, Bool[np.ndarray, " word"]],
-    word_of: Int[np.ndarray, " token"],
+    tree: str, parsed: Dependencies, matches: Mapping[str, Bool[np.ndarray, " word"]], tokens: TokenizedText
 ) -> tuple[TokenPair, ...]:
-    found = tree_matches(tree, heads, np.stack([matches[pattern] for pattern in word_patterns(tree)]))
-    pairs = (TokenPair("", *(np.flatnonzero(word_of == word) for word in words)) for words in found)
-    return tuple(pair for pair in pairs if len(pair.dependent) and len(pair.head))
+    """The matches of a pattern of trees, as relations are mapped to tokens: a token of two words, such as "didn" of
+    "didn't", is one of both."""
+    found = tree_matches(tree, parsed.heads, np.stack([matches[pattern] for pattern in word_patterns(tree)]))
+    sides, spans = parsed.words.segments.tolist(), [(start, end) for start, end in parsed.words.spans.tolist()]
+    of_words = [Relation("", sides[key], spans[query], spans[key]) for query, key in found.tolist()]
+    return token_pairs(tokens, of_words)
 
 
 def _words_of_tokens(
@@ -267,9 +269,9 @@ def check_ids(checkpoint: Checkpoint, ids: Sequence[int]) -> None:
     Raises: TextError.
     """
     n_known = checkpoint.full_model.get_input_embeddings().num_embeddings
-    if max(ids, default=0) >= n_known:
+    if outside := [number for number in ids if not 0 <= number < n_known]:
         raise TextError(
-            f"The texts hold the id {max(ids):,}, and the vocabulary of {checkpoint.files.name} has the ids 0 to "
+            f"The texts hold the id {max(outside):,}, and the vocabulary of {checkpoint.files.name} has the ids 0 to "
             f"{n_known - 1:,}. Choose texts whose ids were made for this checkpoint."
         )
 

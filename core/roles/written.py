@@ -59,6 +59,7 @@ def record_of(written: WrittenRole) -> Role:
         reads_marks=rule.relative == "antecedent",
         lacks=LACKS_MARKS if rule.relative == "antecedent" else LACKS,
         rule=written.canonical,
+        version=2 if rule.queries.tree or rule.keys.tree else 1,
     )
 
 

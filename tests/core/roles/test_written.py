@@ -256,6 +256,15 @@ def test_a_parser_without_named_entities_is_named(bundled):
         with_relations(pass_texts(bundled, TEXTS), TEXTS, role.wanted, noted=True)
 
 
+def test_a_token_of_two_words_is_one_of_both_in_trees(bundled):
+    verb = '{RIGHT_ID = "v", RIGHT_ATTRS = {POS = "VERB"}}'
+    other = 'LEFT_ID = "v", REL_OP = ">", RIGHT_ID = "from", RIGHT_ATTRS = {DEP = "neg"}'
+    (found,) = noted(bundled, Text(("She didn't go.",)), f"[to]\ntree = [{verb}, {{{other}}}]")
+    ((pair,),) = found.notes.trees.values()
+    tokens = found.queries.tokens
+    assert [[tokens[at] for at in side] for side in (pair.dependent, pair.head)] == [["didn", "'", "t"], ["go"]]
+
+
 def test_properties_of_characters_are_known(bundled):
     (found,) = noted(bundled, Text(("the Hague of old",)), "[to]\npattern = [{TEXT = {REGEX = '^\\p{Lu}'}}]")
     (is_matched,) = found.notes.matches.values()
