@@ -19,7 +19,9 @@ from attention_sieve.__main__ import main
 from attention_sieve.calls.given import SHARED
 from attention_sieve.core.analysis import ANALYSES
 from attention_sieve.core.errors import AnalysisError, TextError
-from attention_sieve.core.texts.text import read_file, read_typed
+from attention_sieve.core.roles.roles import BY_NAME
+from attention_sieve.core.texts.given import GivenTokens
+from attention_sieve.core.texts.text import read_file, read_typed, text_of_ids
 
 TEXTS = ["The black cat quickly chased two birds on the mat.", "She ran.", "A dog sat where it ran."]
 MENTIONS = [
@@ -251,6 +253,12 @@ def test_heads_that_are_off_and_the_facts_on_them(checkpoint):
     assert set(on.table["layer"][changed]) == {1}
 
 
+def test_all_roles_are_asked_for_as_in_the_command(checkpoint):
+    every = sieve.scores(checkpoint, TEXTS[:1], roles="all").table["role"]
+    assert tuple(every.unique()) == tuple(BY_NAME)
+    assert tuple(sieve.scores(checkpoint, TEXTS[:1], roles=["all"]).table["role"].unique()) == tuple(BY_NAME)
+
+
 def test_a_finding_shows_its_table_and_its_names_are_never_html(checkpoint):
     found = sieve.roles(checkpoint, TEXTS)
     assert repr(found).startswith(f"roles of {checkpoint.files.name}: {len(found.table)} rows\n")
@@ -277,7 +285,14 @@ def test_a_finding_shows_its_table_and_its_names_are_never_html(checkpoint):
         (AnalysisError, "tau is 'much'. Input should be a valid number", TEXTS, {"tau": "much"}),
         (AnalysisError, "alpha", TEXTS, {"alpha": 2}),
         (AnalysisError, "has no head L9 H9", TEXTS, {"off": [(9, 9)]}),
-        (AnalysisError, r"off is \[3\]. Input should be a valid tuple", TEXTS, {"off": [3]}),
+        (AnalysisError, r"off is \[3\]. Give pairs of layer and head, such as", TEXTS, {"off": [3]}),
+        (AnalysisError, "off is 7. Give pairs of layer and head, such as", TEXTS, {"off": 7}),
+        (AnalysisError, r"off is \[\(1, \[2\]\)\]. Give pairs", TEXTS, {"off": [(1, [2])]}),
+        (AnalysisError, "roles is 5. Give names of roles, such as", TEXTS, {"roles": 5}),
+        (AnalysisError, "roles is None. Give names of roles, such as", TEXTS, {"roles": ["local", None]}),
+        (AnalysisError, "role is 5. Give files of TOML", TEXTS, {"role": 5}),
+        (TextError, "The texts hold the id 99,999, and the vocabulary", {"ids": [1, 99_999]}, {}),
+        (TextError, "The texts hold the id -2, and the vocabulary", [text_of_ids(GivenTokens((-2, 1)))], {}),
         (AnalysisError, "The model is in memory, and is observed where it is", TEXTS, {"dtype": "float16"}),
         (AnalysisError, "A checkpoint brings its own tokenizer", TEXTS, {"tokenizer": object()}),
         (TypeError, r"roles\(\) got an unexpected keyword argument 'taus'", TEXTS, {"taus": 3}),

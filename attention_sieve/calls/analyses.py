@@ -4,7 +4,7 @@ import csv
 import io
 import json
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from inspect import Parameter, Signature
 from pathlib import PurePath
@@ -17,6 +17,7 @@ from attention_sieve.calls.given import (
     check_keywords,
     checked,
     kinds_of,
+    listed,
     of_pass_of,
     opened,
     parsed,
@@ -38,7 +39,7 @@ from attention_sieve.core.options import settings_of
 from attention_sieve.core.relations.command import relation_settings
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.command import role_settings, scores_of, written_in
-from attention_sieve.core.roles.roles import known_roles
+from attention_sieve.core.roles.roles import asked_roles
 from attention_sieve.core.roles.tables import SCORE_COLUMNS
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.word_links.command import word_link_settings
@@ -203,7 +204,8 @@ def _docstring(
     return "\n".join(
         (
             f"{call.sentence}\n\nArgs:",
-            "    model: name or folder of a checkpoint, what `load` returns, or a model of transformers in memory.",
+            "    model: name or folder of a checkpoint, what `load` returns, or a model of transformers in memory. Its",
+            "        hooks also see the short texts of a check.",
             "    texts: a text, or a list of texts, each a string, a pair of strings, or an object as files of JSON",
             "        have it, such as words with heads, or a text with pairs; of coreference, objects with text and",
             "        clusters.",
@@ -268,8 +270,8 @@ def _inputs(
         raise AnalysisError(f'The metric {metric} uses no labels. Choose metric="labels", or leave out labels.')
     if metric != "labels":
         return tuple(map(LabelledText, read)), settings
-    if labels is None or len(labels) != len(read):
-        n_labels = "none" if labels is None else f"{len(labels):,}"
+    if not isinstance(labels, Sized) or len(labels) != len(read):
+        n_labels = f"{len(labels):,}" if isinstance(labels, Sized) else "none"
         raise AnalysisError(
             f"The metric labels needs a label for each of {len(read):,} texts, and there are {n_labels}."
         )
@@ -300,10 +302,10 @@ def settings_of_call(name: str, given: Mapping[str, Any], files: CheckpointFiles
         setting: checked(setting, given[setting], kinds.get(setting)) for setting in options if setting in given
     }
     if options.get("roles") is not None:
-        options["roles"] = known_roles([options["roles"]] if isinstance(options["roles"], str) else options["roles"])
+        options["roles"] = asked_roles(listed("roles", options["roles"], str, 'names of roles, such as "local"'))
     if options.get("role") is not None:
-        given_files = [options["role"]] if isinstance(options["role"], str | PurePath) else options["role"]
-        options["role"] = list(map(written_in, given_files))
+        paths = listed("role", options["role"], str | PurePath, "files of TOML, such as mine.toml")
+        options["role"] = list(map(written_in, paths))
     return (call.settings or (lambda of_options: settings_of(of_options, usual)))(Namespace(**options, files=files))
 
 
@@ -312,7 +314,7 @@ def _mentions(texts: Any) -> tuple[MentionText, ...]:
 
     Raises: TextError.
     """
-    given = [texts] if isinstance(texts, dict | MentionText) else list(texts)
+    given = [texts] if isinstance(texts, dict | MentionText) or not isinstance(texts, Iterable) else list(texts)
     if (read := tuple(each for each in given if isinstance(each, MentionText))) and len(read) == len(given):
         return read
     try:

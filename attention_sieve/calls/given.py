@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from os import PathLike
+from types import UnionType
 from typing import Any, Final
 
-import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from attention_sieve.core.attention.settings import PassSettings
@@ -88,10 +88,22 @@ def of_pass_of(checkpoint: Checkpoint, given: Mapping[str, Any]) -> PassSettings
 
     Raises: AnalysisError if the checkpoint lacks them.
     """
-    off = checked("off", [np.asarray(head).tolist() for head in given.get("off", ())], tuple[tuple[int, int], ...])
+    off = given.get("off", ())
+    try:
+        off = checked("off", [_plain(head) for head in off], tuple[tuple[int, int], ...])
+    except (TypeError, AnalysisError):
+        raise AnalysisError(
+            f"off is {shortened(repr(off))}. Give pairs of layer and head, such as [(3, 7), (2, 5)]."
+        ) from None
     of_pass = PassSettings(given.get("attention") or checkpoint.files.kinds[0], tuple(sorted(set(off))))
     check_settings(checkpoint, of_pass)
     return of_pass
+
+
+def _plain(head: Any) -> Any:
+    """A head whose numbers may be those of NumPy or torch."""
+    listed_head = head.tolist() if hasattr(head, "tolist") else head
+    return [getattr(number, "item", lambda number=number: number)() for number in listed_head]
 
 
 def _bar(**options: Any) -> Any:
@@ -121,6 +133,17 @@ def checked(name: str, value: Any, kind: Any) -> Any:
         return value if kind is None else TypeAdapter(kind).validate_python(value)
     except ValidationError as error:
         raise AnalysisError(f"{name} is {shortened(repr(value))}. {error.errors()[0]['msg']}.") from None
+
+
+def listed(name: str, value: Any, kind: type | UnionType, says: str) -> list[Any]:
+    """One or several values of a keyword.
+
+    Raises: AnalysisError for one of another kind.
+    """
+    values = [value] if isinstance(value, kind) or not isinstance(value, Iterable) else list(value)
+    if wrong := [each for each in values if not isinstance(each, kind)]:
+        raise AnalysisError(f"{name} is {shortened(repr(wrong[0]))}. Give {says}.")
+    return values
 
 
 def too_long_in(given: Mapping[str, Any]) -> TooLong:

@@ -46,7 +46,7 @@ from attention_sieve.core.roles.hypotheses import Criterion, few_texts
 from attention_sieve.core.roles.matched_pairs import joined_tests, matched_tests
 from attention_sieve.core.roles.measures import SYNTACTIC, ScoreSettings
 from attention_sieve.core.roles.question import MATCHED_PAIRS, matched_questions
-from attention_sieve.core.roles.roles import BY_NAME, DECODER_ROLES, FURTHER_ROLES, ROLES, known_roles, role_title
+from attention_sieve.core.roles.roles import DECODER_ROLES, FURTHER_ROLES, ROLES, asked_roles, known_roles, role_title
 from attention_sieve.core.roles.rules import file_help, read_role
 from attention_sieve.core.roles.sinks import SINK_ANALYSIS
 from attention_sieve.core.roles.tables import (
@@ -141,7 +141,7 @@ def add_roles_option(parser: argparse.ArgumentParser, for_decoders: str = "") ->
 
 def _roles(names: str) -> tuple[str, ...]:
     try:
-        return known_roles(BY_NAME if names == "all" else (name.strip() for name in names.split(",")))
+        return asked_roles([name.strip() for name in names.split(",")])
     except AnalysisError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 

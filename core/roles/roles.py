@@ -5,7 +5,7 @@ references, columns in files, picture over the arcs and sentences on pages deriv
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -152,6 +152,8 @@ RECORDS: Final = (
 )
 """Every role. The usual ones come first, and of those the ones with a corner of the grid."""
 BY_NAME: Final = {role.name: role for role in RECORDS}
+ALL: Final = "all"
+"""In place of names: every role that is built in."""
 ROLES: Final = tuple(role.name for role in RECORDS if role.is_usual)
 """Names of the roles that are scored without being asked for."""
 FURTHER_ROLES: Final = tuple(role.name for role in RECORDS if not role.is_usual)
@@ -188,6 +190,14 @@ def known_roles(names: Iterable[str]) -> tuple[str, ...]:
         if title in BY_NAME or called.setdefault(title, name) != name:
             raise AnalysisError(f"There are two roles that are called {quoted(title)}. Rename one of them.")
     return (*(name for name in BY_NAME if name in asked), *written)
+
+
+def asked_roles(names: Sequence[str]) -> tuple[str, ...]:
+    """Those of `known_roles`; all that are built in if the only name is ALL.
+
+    Raises: AnalysisError as `known_roles`.
+    """
+    return known_roles(BY_NAME if list(names) == [ALL] else names)
 
 
 def role_title(name: str) -> str:
