@@ -270,10 +270,10 @@ def _inputs(
         raise AnalysisError(f'The metric {metric} uses no labels. Choose metric="labels", or leave out labels.')
     if metric != "labels":
         return tuple(map(LabelledText, read)), settings
-    if not isinstance(labels, Sized) or len(labels) != len(read):
-        n_labels = f"{len(labels):,}" if isinstance(labels, Sized) else "none"
+    n_labels = len(labels) if isinstance(labels, Sized) else 0
+    if n_labels != len(read):
         raise AnalysisError(
-            f"The metric labels needs a label for each of {len(read):,} texts, and there are {n_labels}."
+            f"The metric labels needs a label for each of {len(read):,} texts, and there are {n_labels or 'none'}."
         )
     known = _labelled(checkpoint, read, labels)
     labelled = tuple(LabelledText(text, value) for text, value in zip(read, known.values.tolist(), strict=True))

@@ -195,9 +195,9 @@ def _parsed_batch(
     documents = [batch[place][0] for place in missing]
     new = _pipeline(package).pipe(documents, batch_size=len(batch), disable=sorted(left_out))
     for place, document in zip(missing, new, strict=True):
-        fields[place] = _fields(document)
+        fields[place] = found = _fields(document)
         for memory in (_memories or [_last_parses]) if keys[place] is not None else ():
-            memory.put("parse", keys[place], fields[place])
+            memory.put("parse", keys[place], found)
     return [(position, of_text) for (_, position, _), of_text in zip(batch, fields) if of_text is not None]
 
 
