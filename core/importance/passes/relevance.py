@@ -145,7 +145,8 @@ def _first_inputs(stacks: Sequence[nn.Module]) -> Iterator[list[Float[Tensor, "t
         ) -> None:
             if not is_recorded:
                 is_recorded.append(True)
-                inputs.append(arguments[0] if arguments else keywords["hidden_states"])
+                values: Tensor = arguments[0] if arguments else keywords["hidden_states"]
+                inputs.append(values.requires_grad_())  # no weight of the copy does
 
         handles += [layer.register_forward_pre_hook(record, with_kwargs=True) for layer in outermost_layers(stack)]
     try:
