@@ -8,7 +8,16 @@ N_LAYERS = 3
 WINDOW = 6
 """Of sliding attention, where a family has it."""
 LAYERS = dict.fromkeys(
-    ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "num_decoder_layers", "decoder_layers"), N_LAYERS
+    (
+        "num_hidden_layers",
+        "n_layer",
+        "n_layers",
+        "num_layers",
+        "num_decoder_layers",
+        "decoder_layers",
+        "encoder_layers",
+    ),
+    N_LAYERS,
 )
 WIDTH = dict.fromkeys(("hidden_size", "d_model", "n_embd", "emb_dim", "dim", "lru_width", "word_embed_proj_dim"), 32)
 HEADS = dict.fromkeys(
@@ -56,7 +65,7 @@ EXPERTS = {
 RECURRENT = {
     **dict.fromkeys(("mamba_d_state", "mamba_dt_rank", "ssm_state_size", "index_topk"), 4),
     **dict.fromkeys(("mamba_d_conv", "mamba_expand", "linear_conv_kernel_dim", "conv_L_cache"), 2),
-    **dict.fromkeys(("mamba_n_groups", "mamba_ngroups", "n_groups", "encoder_layers"), 1),
+    **dict.fromkeys(("mamba_n_groups", "mamba_ngroups", "n_groups"), 1),
     **dict.fromkeys(("mamba_chunk_size", "chunk_size"), 8),
     "mamba_d_ssm": 64,
 }

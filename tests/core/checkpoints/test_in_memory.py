@@ -121,9 +121,9 @@ def test_sparse_attention_stays_sparse():
         transformers.BigBirdConfig(vocab_size=len(tokenizer), max_position_embeddings=64, **sizes, **sparse)
     ).eval()
     long = torch.randint(5, len(tokenizer), (1, 40), generator=torch.Generator().manual_seed(0))
-    before, modules = state_of(model), dict(model.named_modules())
     with torch.no_grad():
-        output = model(long)[0]
+        output = model(long)[0]  # first, as it draws its random blocks with NumPy
+    before, modules = state_of(model), dict(model.named_modules())
     with observed_in_place(model, tokenizer) as checkpoint:
         find(ROLE_ANALYSIS, checkpoint, TEXTS)
         assert model.attention_type == "original_full"

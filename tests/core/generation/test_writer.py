@@ -9,6 +9,7 @@ from small_checkpoints import CAUSAL_FALLBACK, N_POSITIONS
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.errors import AnalysisError, TextTooLong
 from attention_sieve.core.generation.settings import HOTTEST, WritingSettings
+from attention_sieve.core.generation.steps import N_TRIED
 from attention_sieve.core.generation.writer import Writer, end_ids, prompt_ids, write_on
 from attention_sieve.core.passes.outputs import next_tokens
 from attention_sieve.core.passes.texts import prepare
@@ -78,10 +79,10 @@ def test_heads_that_are_off_stay_off_while_the_text_is_written(decoder):
 def test_a_text_that_outgrows_the_length_of_training_is_passed_whole_where_the_angles_of_all_its_tokens_change(decoder):
     n_prompt = len(prompt_ids(decoder("phi3"), PROMPT, PassSettings()))
     angles = {"rope_type": "longrope", "rope_theta": 100.0, "short_factor": [1.0, 1.0], "long_factor": [1.0, 4.0]}
-    trained = n_prompt + 4
+    trained = max(n_prompt, N_TRIED[1]) + 2
     lengths = {"original_max_position_embeddings": trained, "sliding_window": None}
     checkpoint = decoder("phi3", rope_parameters=angles, head_dim=4, **lengths)
-    writer = Writer(PROMPT, PassSettings(), WritingSettings(N_WRITTEN))
+    writer = Writer(PROMPT, PassSettings(), WritingSettings(trained + 4 - n_prompt))
     tokens = writer.write(checkpoint, seconds=100.0)
     assert writer.whole == [trained + 1]
     assert_as_whole_passes_write(checkpoint, writer.ids[:n_prompt], tokens)
