@@ -57,7 +57,7 @@ class Question(Generic[Item, Result]):
     """The kinds of attention that the question supports."""
     why_not: str = ""
     """Why it does not support the others, and what to choose, in sentences."""
-    version: int = 4
+    version: int = 5
     """Version of the answers, part of the key; increase it when answers to this question change."""
     parts: "tuple[Question[Item, Any], ...]" = ()
     """Questions whose answers are kept in place of those to this one, and computed one question after the other."""

@@ -27,11 +27,11 @@ from attention_sieve.core.checkpoints.folders import program_folder
 from attention_sieve.core.texts.parsers import parser_name
 from attention_sieve.core.texts.text import Text, text_fields
 
-ATTENTION_VERSION: Final = 4
+ATTENTION_VERSION: Final = 5
 """Version of stored attention; increase it when its values or their layout change."""
 TREES_VERSION: Final = 1
 """The same of stored trees."""
-DIVERGENCE_VERSION: Final = 4
+DIVERGENCE_VERSION: Final = 5
 """The same of stored divergences. Answers to questions have the versions of
 `attention_sieve.core.answering.Question`."""
 

@@ -42,7 +42,7 @@ def looks_question(role: str) -> Question[Text, Float[np.ndarray, "detector laye
         unpack=lambda arrays: arrays["looks"],
         kinds=ONE_STACK,
         why_not=WHY_NOT,
-        version=1,
+        version=2,
     )
 
 
@@ -123,6 +123,6 @@ SECOND_COPY: Final[Question[Text, TextOutcomes]] = Question(
     unpack=lambda arrays: TextOutcomes(**arrays),
     kinds=ONE_STACK,
     why_not=WHY_NOT,
-    version=1,
+    version=2,
 )
 """Question: loss on the tokens that complete a pair for the second time, with each head off; NaN for texts without."""

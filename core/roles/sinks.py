@@ -89,7 +89,7 @@ def _question(n_tokens: int) -> Question[Text, Float[np.ndarray, "layer head"]]:
         unpack=lambda arrays: arrays["masses"],
         kinds=ONE_STACK,
         why_not="Attention sinks are a matter of models of one stack that write the next token. Choose such a decoder.",
-        version=1,
+        version=2,
     )
 
 

@@ -231,7 +231,7 @@ def surface_question(settings: RowSettings) -> Question[Text, TextSurface]:
         compute=compute,
         pack=_pack_surface,
         unpack=_unpack_surface,
-        version=5,
+        version=6,
     )
 
 
