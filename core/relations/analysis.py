@@ -64,6 +64,7 @@ COLUMNS: Final = {
     "held_out_low": "lower end of the interval of the held-out accuracy",
     "held_out_high": "upper end of this interval",
     "held_out_design_effect": "design effect of the held-out accuracy",
+    "held_out_where_wrong": "held-out accuracy in the cases in which the best fixed offset is wrong",
     "held_out_heads": "the head that is best on each half, or both if they differ, with their directions",
     "compared": "number of cases in which the right word can get attention both from the word that the relation joins "
     "to it and from words that no relation joins to it: the control of the columns that follow",
@@ -208,6 +209,7 @@ def _rows(accuracy: RelationAccuracy, settings: RelationSettings) -> "pd.DataFra
         "held_out_low": accuracy.best_low,
         "held_out_high": accuracy.best_high,
         "held_out_design_effect": accuracy.best_design_effect,
+        "held_out_where_wrong": accuracy.best_where_wrong,
         "held_out_heads": " or ".join(
             f"{head_name(*best)} {way}" for way, *best in dict.fromkeys(accuracy.best_of_halves)
         ),

@@ -272,6 +272,9 @@ class RelationAccuracy:
     """Its interval, as of `accuracy`."""
     best_design_effect: float
     """Of its variance."""
+    best_where_wrong: float
+    """The same accuracy in the cases in which the baseline is wrong: a head that only looks at a distance is seldom
+    right there. NaN if a half has no cases, or the baseline is never wrong."""
     p_value: float
     """p-value of `best`."""
     best_key_matched: KeyMatched
@@ -366,9 +369,14 @@ def _accuracy(
         best_low=NAN if held_out is None else float(held_out.low[0]),
         best_high=NAN if held_out is None else float(held_out.high[0]),
         best_design_effect=NAN if held_out is None else float(held_out.design_effect[0]),
+        best_where_wrong=NAN if held_out is None else _share(held_out.right(head_cases)[~baseline_right]),
         p_value=float(judgement.p_values[0, 0][judgement.best]),
         best_key_matched=judgement.best_key_matched,
     )
+
+
+def _share(right: Bool[np.ndarray, " case"]) -> float:
+    return float(right.mean()) if len(right) else NAN
 
 
 def best_offset(

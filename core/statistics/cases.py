@@ -168,6 +168,10 @@ class HeldOut:
     key_matched: tuple[KeyMatched, ...]
     """As in Judgement, but uncorrected."""
 
+    def right(self, cases: HeadCases) -> Bool[np.ndarray, " case"]:
+        """Whether the head that was not selected on each case is right in it."""
+        return _on_other_half(cases.right, cases.text % N_HALVES, self.heads)
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Judgement:
@@ -324,10 +328,15 @@ def best_on_halves(
         for some in (half == number for number in range(N_HALVES))
     )
 
-    def on_other_half(values: np.ndarray) -> np.ndarray:
-        return np.where(half == 0, values[second], values[first])
-
-    joined = cases.joined
+    heads, joined = (first, second), cases.joined
     if joined is not None:
-        joined = replace(joined, to_right=on_other_half(joined.to_right), from_others=on_other_half(joined.from_others))
-    return (first, second), replace(cases, right=on_other_half(cases.right), absent=None, joined=joined)
+        to_right, from_others = (_on_other_half(part, half, heads) for part in (joined.to_right, joined.from_others))
+        joined = replace(joined, to_right=to_right, from_others=from_others)
+    return heads, replace(cases, right=_on_other_half(cases.right, half, heads), absent=None, joined=joined)
+
+
+def _on_other_half(
+    values: np.ndarray, half: Int[np.ndarray, " case"], heads: tuple[tuple[int, ...], tuple[int, ...]]
+) -> np.ndarray:
+    """In each case the value of the head that was selected on the other half."""
+    return np.where(half == 0, values[heads[1]], values[heads[0]])

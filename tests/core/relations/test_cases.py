@@ -265,6 +265,19 @@ def test_p_values_are_of_the_texts_times_the_heads_searched():
     np.testing.assert_array_equal(relation_accuracies([predicting(CHASED, NEXT_WORD)] * 50)[0].p_values, 1)
 
 
+def test_held_out_heads_are_counted_where_the_baseline_is_wrong_as_well():
+    texts = random_texts(40, seed=2)
+    for one in relation_accuracies(texts):
+        cases, right = naive(texts, one.relation)
+        of_baseline = [at_offset(texts[text].dependencies, word, one.baseline.offset) for text, word in cases]
+        # Each text is judged with the head of the other half.
+        places = [(DIRECTIONS.index(way), *head) for way, *head in reversed(one.best_of_halves)]
+        judged = [right[places[text % 2]][case] for case, (text, _) in enumerate(cases)] if places else []
+        wrong = [mine for mine, other in zip(judged, of_baseline) if not other]
+        expected = np.mean(wrong) if wrong else np.nan
+        np.testing.assert_allclose(one.best_where_wrong, expected)
+
+
 # Documents
 
 

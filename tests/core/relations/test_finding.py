@@ -24,6 +24,7 @@ def accuracy(relation, n_cases, best=0.5, share=0.4):
     return RelationAccuracy(
         **{"relation": relation, "n_cases": n_cases, "n_left_out": 0, "accuracy": zeros + best, "low": zeros},
         **{"n_documents": None, "design_effect": zeros, "best_design_effect": float("nan")},
+        best_where_wrong=float("nan"),
         **{"high": zeros + 1, "p_values": zeros, "best": ("dependent-to-head", 0, 0), "best_of_halves": ()},
         **{"key_matched": key_matched(untested, 0.05), "best_key_matched": key_matched(untested, 0.05).at((0, 0, 0))},
         **{"best_accuracy": best, "best_low": 0.1, "best_high": 0.9, "p_value": 0.5},

@@ -315,7 +315,7 @@ def _best(visit: Visit, finding: RelationFinding) -> str:
         f"**{marked(layer, head, visit.choice.off)}** ({DIRECTION_NAMES[direction]})"
         for direction, layer, head in dict.fromkeys(best.best_of_halves)
     ]
-    said = wording.best_head(plain(best.relation), heads, best.best_accuracy, best.baseline)
+    said = wording.best_head(plain(best.relation), heads, best.best_accuracy, best.best_where_wrong, best.baseline)
     if finding.n_paired:
         said = f"{said} {wording.among_right_words(best.nearest, best.random_choice)}"
     return f"{said} {shared_wording.beside(best.best_key_matched, 'The right word gets')}".rstrip()

@@ -1,5 +1,6 @@
 """Sentences of the section Relations of the page Grammar."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -226,8 +227,14 @@ def source(n_gold: int, n_texts: int, parser: str) -> str:
     )
 
 
-def best_head(relation: str, heads: Sequence[str], accuracy: float, baseline: OffsetBaseline) -> str:
-    """The best heads; where they are not above their baseline on unseen texts, nor is any other."""
+def best_head(
+    relation: str, heads: Sequence[str], accuracy: float, where_wrong: float, baseline: OffsetBaseline
+) -> str:
+    """The best heads; where they are not above their baseline on unseen texts, nor is any other.
+
+    Args:
+        where_wrong: accuracy in the cases in which the baseline is wrong; NaN where it never is.
+    """
     found = (
         "Best find"
         if accuracy > baseline.share
@@ -242,8 +249,12 @@ def best_head(relation: str, heads: Sequence[str], accuracy: float, baseline: Of
     )
     return (
         f"{found}: {named} on {phrase}, right in {percent(accuracy, 1)} of unseen cases. Always guessing {offset} gets "
-        f"{percent(baseline.share, 1)}."
+        f"{percent(baseline.share, 1)}{_where_wrong(where_wrong)}."
     )
+
+
+def _where_wrong(accuracy: float) -> str:
+    return "" if math.isnan(accuracy) else f"; in the other cases, the head is right in {percent(accuracy, 1)}"
 
 
 def against_baseline(n_above: int, n_held_out: int, n_significant: int, n_relations: int, alpha: float) -> str:

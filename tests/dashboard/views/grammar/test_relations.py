@@ -181,6 +181,7 @@ def test_the_headline_counts_relations_and_heads(parsing, checkpoint):
     head = f"**L{best.best[1]} H{best.best[2]}** ({DIRECTION_NAMES[best.best[0]]})"
     assert headline.startswith(f"Best find: {head} on **{best.relation}**")
     assert f"), right in {best.best_accuracy:.1%} of unseen cases. Always guessing 3 words before gets " in headline
+    assert f"; in the other cases, the head is right in {best.best_where_wrong:.1%}" in headline
 
 
 def test_the_link_keeps_the_number_of_the_sentence_and_no_text(parsing):
