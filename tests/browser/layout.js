@@ -120,10 +120,9 @@
     .map((element) => ({ element, box: seenOf(element, boxOf(element)) }));
   compare(controls, "controls overlap", TOUCH);
 
-  // A control beside the screen, which no scrolling brings back, still takes the focus.
-  const scrollsSideways = (each) => scrolls(styleOf(each).overflowX) && each.scrollWidth > each.clientWidth;
+  // A control to the left of the screen, where nothing was scrolled away, still takes the focus.
   for (const { element } of controls) {
-    if (boxOf(element).right <= 0 && !upwards(element).some(scrollsSideways)) say("off the screen", element);
+    if (boxOf(element).right <= 0 && !upwards(element).some((each) => each.scrollLeft > 0)) say("off the screen", element);
   }
 
   const shrunk = ({ left, right, top, bottom }) => ({ left, right, top: top + INK, bottom: bottom - INK });

@@ -161,7 +161,8 @@ def test_the_next_token_of_a_decoder_and_the_steps_of_what_it_writes_are_accessi
 def test_a_figure_begins_on_the_first_screen_of_a_page_that_is_enlarged_to_200_percent(
     visit, small_checkpoint, classifier, shown
 ):
-    compared = f"/compare?checkpoint={small_checkpoint}&with={classifier}&corpus=type+texts&corpus_text=A+dog+ran."
+    texts = "corpus=type+texts&corpus_text=A+dog+ran.&text=A+dog+ran."
+    compared = f"/compare?checkpoint={small_checkpoint}&with={classifier}&{texts}"
     page = visit("/" if shown == "inspect" else compared, width=720, height=450)
     settle(page)
     figure = grid_of(page).get_by_role("gridcell") if shown == "inspect" else page.locator(".view .drawing")
