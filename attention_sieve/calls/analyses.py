@@ -271,7 +271,7 @@ def _inputs(
     if metric != "labels":
         return tuple(map(LabelledText, read)), settings
     n_labels = len(labels) if isinstance(labels, Sized) else 0
-    if n_labels != len(read):
+    if labels is None or n_labels != len(read):
         raise AnalysisError(
             f"The metric labels needs a label for each of {len(read):,} texts, and there are {n_labels or 'none'}."
         )
