@@ -246,8 +246,9 @@ def _ask_number(most: int) -> None:
 
 
 def _take_number() -> None:
-    number = int(st.session_state[NUMBER])
-    course.guess(number, str(number))
+    number = st.session_state.get(NUMBER)  # a form that is sent by hand may lack its field
+    if number is not None:
+        course.guess(int(number), str(int(number)))
 
 
 def _guess_word(words: Sequence[str], token: int) -> None:

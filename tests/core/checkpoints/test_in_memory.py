@@ -2,7 +2,7 @@
 
 import random
 from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
+from threading import Barrier, Event
 
 import numpy as np
 import pytest
@@ -148,6 +148,24 @@ def test_threads_that_share_a_model_take_turns():
         for found in threads.map(scores, range(4)):
             np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
     assert state_of(model) == before
+
+
+def test_another_thread_waits_until_a_model_is_left_as_it_was():
+    model, tokenizer = made("bert")
+    begun, has_come_in = Event(), Event()
+
+    def come_in():
+        begun.set()
+        with observed_in_place(model, tokenizer):
+            has_come_in.set()
+
+    with ThreadPoolExecutor(1) as threads:
+        with observed_in_place(model, tokenizer):
+            waits = threads.submit(come_in)
+            assert begun.wait(60)
+            assert not has_come_in.wait(1), "it takes a fifth of a second where nobody holds it up"
+        waits.result(60)
+    assert has_come_in.is_set()
 
 
 def test_a_model_is_compared_with_itself():
