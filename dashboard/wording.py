@@ -388,7 +388,9 @@ READMES: Final = (
 )
 IN_WORDS: Final = "In words"
 """Opens what a chart shows, as screen readers read it."""
-FILE_KINDS: Final = {"pdf": "PDF", "svg": "SVG", "png": "PNG", "csv": "CSV", "parquet": "Parquet", "md": "Model card"}
+FILE_KINDS: Final = {
+    "pdf": "PDF", "svg": "SVG", "png": "PNG", "csv": "CSV", "parquet": "Parquet", "tex": "LaTeX", "md": "Model card",
+}  # fmt: skip
 FORMAT: Final = "Format"
 SIZE: Final = "Size"
 FILE_SIZES: Final = {

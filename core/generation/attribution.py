@@ -1,10 +1,13 @@
 """What each part of a model adds directly to the logit of a next token; imports no torch."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Float
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -36,8 +39,10 @@ class Attribution:
     alone: Float[np.ndarray, "layer head key"]
     """What each head would add if all its attention were on one key; what it adds is their mean by its attention."""
 
-    def table(self) -> pd.DataFrame:
+    def table(self) -> "pd.DataFrame":
         """A row for each part that is no head: name, layer (missing where the part is of none), adds and capped."""
+        import pandas as pd  # which the first page does without
+
         shown = [self.adds] if self.capped is None else [self.adds, self.capped]
         n_blocks = len(self.adds.blocks)
         columns = {name: [*of.blocks, of.embedding, of.end] for name, of in zip(("adds", "capped"), shown)}

@@ -372,7 +372,10 @@ def test_texts_that_cannot_be_read_get_one_sentence(name, message, tmp_path, cap
         (["--output", "/no/folder/s.parquet"], "There is no folder /no/folder to write s.parquet to"),
         (["--output", "."], ". is a folder. Name a file in it"),
         (["--output", "/dev/full"], "/dev/full cannot be written ("),
-        (["--output", "s.xlsx"], "s.xlsx cannot be written in this format. Choose a name that ends in .parquet, .csv."),
+        (
+            ["--output", "s.xlsx"],
+            "s.xlsx cannot be written in this format. Choose a name that ends in .parquet, .csv, .tex.",
+        ),
     ],
 )
 def test_a_bad_choice_for_scores_gets_one_sentence(more, message, texts_file, tmp_path, capsys):
@@ -701,7 +704,7 @@ def test_pairs_of_controls_under_the_name_of_another_format_are_refused_and_an_o
     command = ["controls", "--checkpoint", "bundled", "--texts", str(texts_file), "--output", str(tmp_path / "c.csv")]
     (tmp_path / "c.csv").write_text("kept", "utf-8")
     assert main([*command, "--pairs", str(tmp_path / "c.json")]) == 2
-    assert "Choose a name that ends in .parquet, .csv." in one_sentence(capsys)
+    assert "Choose a name that ends in .parquet, .csv, .tex." in one_sentence(capsys)
     assert (tmp_path / "c.csv").read_text("utf-8") == "kept"
 
 

@@ -82,7 +82,9 @@ HELD_TO_PERMISSIONS = ["setpriv", "--bounding-set=-dac_override,-dac_read_search
 def test_what_may_not_be_read_says_so_and_a_file_that_is_not_there_says_that(folder, tmp_path):
     """In a process that has found none of the files before."""
     names = ("model.safetensors", "config.json", "tokenizer.json", "tokenizer_config.json")
-    copies = {name: shutil.copytree(folder, tmp_path / f"without-{name or 0}") for name in (*names, "", "list", "link")}
+    kinds = (*names, "", "list", "link")
+    # A long path is shortened in a message.
+    copies = {name: shutil.copytree(folder, tmp_path / str(place)) for place, name in enumerate(kinds)}
     for name in names:
         (copies[name] / name).chmod(0)
     copies[""].chmod(0)

@@ -132,7 +132,7 @@ def test_a_turn_cannot_end_itself_with_a_special_token(chatting):
         ("{{ 'a' * 10**9 }}", "took more than 0.6 GB of memory, so it is not used|MemoryError"),
         (f"{{% for a in range(9999) %}}{5 * '{% for a in range(9999) %}'}{6 * '{% endfor %}'}", "took more than 2 sec"),
         (f"{{% set n = namespace(a='a') %}}{40 * '{% set n.a = n.a + n.a %}'}{{{{ n.a }}}}", "took more than 0.6 GB"),
-        ("{{ '%99999999d' % 1 }}", "it writes 99,999,999 characters, and at most 10,000,000 are read|took more than"),
+        ("{{ '%99999999d' % 1 }}", "it writes [0-9,]+ characters, and at most 10,000,000 are read|took more than"),
     ],
 )
 def test_a_template_without_an_end_is_stopped_and_the_next_one_is_written(chatting, template, message):

@@ -111,7 +111,11 @@ def test_importance_writes_every_measure_that_the_checkpoint_allows_and_how_well
     labels = ["--metric", "labels", "--label-column", "said", "--text-columns", "words", "--score", "loss"]
     more = [*labels, "--agreement", str(files / "agreement.csv"), "--resamples", "100"]
     table = run(files, checkpoint, *more, command="importance", texts="labelled.csv")
-    assert list(table.columns) == ["measure", "layer", "head", "value"] == columns_in_help("importance", "Columns:")
+    assert (
+        list(table.columns)
+        == ["measure", "layer", "head", "value", "blind"]
+        == columns_in_help("importance", "Columns:")
+    )
     assert table["measure"].value_counts().to_dict() == dict.fromkeys(
         (
             *("ablation", "gradient per token", "gradient per text", "gradient per batch"),

@@ -47,5 +47,7 @@ def test_further_roles_need_no_parser_and_have_keys_of_their_own():
     of_usual = SCORES.depends_on(TEXTS[0])
     assert set(of_usual) == {"text", "parser"}, "or results that were stored before are lost"
     of_further = [scores_question((role,)).depends_on(TEXTS[0]) for role in FURTHER_ROLES]
-    assert [dict(depended_on["roles"]) for depended_on in of_further] == [{role: 1} for role in FURTHER_ROLES]
+    assert [dict(depended_on["roles"]) for depended_on in of_further] == [
+        {role: BY_NAME[role].version} for role in FURTHER_ROLES
+    ]
     assert not any("parser" in depended_on for depended_on in of_further)

@@ -188,7 +188,7 @@ def test_a_predicted_head_and_a_predicted_number_stand_beside_the_answers(app, h
 
 def test_the_first_step_does_not_draw_the_answer_and_the_last_says_the_loss_without_each_head(app, here):
     at = app("laboratory", lesson=str(BIRTH), step="1")
-    assert at.session_state[state.HEADS] == [(0, 0)]
+    assert sent(at, "Heads of")["chosen"] == [[0, 0]]
     assert "strongest head" not in told(at)
     said = told(app("laboratory", lesson=str(BIRTH), step="6"))
     losses = re.search(r"the loss is ([\d.]+). Without L0 H\d it is ([\d.]+), and without L1 H\d it is ([\d.]+).", said)

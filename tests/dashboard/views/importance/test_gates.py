@@ -156,7 +156,7 @@ def test_finished_runs_are_judged_on_the_texts_that_no_gate_saw_and_their_comman
     np.testing.assert_allclose(table["score"][1:], by_run, err_msg="the run measured the same texts with these gates")
     picture = sent(at, "Gates of the heads of")
     assert picture["title"].endswith(f"penalty 5, step {last.steps[-1]:,}")
-    assert {cell for row in picture["texts"] for cell in row} == {"0.0"}
+    assert {cell for row in picture["texts"] for cell in row} == {"0"}
     monkeypatch.chdir(tmp_path)
     (tmp_path / "animals.csv").write_text(TABLE, "utf-8")
     (words,) = command_of(at, "gates of heads")
