@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Float, Int
 
 from attention_sieve.core.attention.settings import head_name
@@ -66,7 +65,7 @@ def fetching(
     )
 
 
-def fetching_table(found: Fetching, tokens: Sequence[str]) -> pd.DataFrame:
+def fetching_table(found: Fetching, tokens: Sequence[str]) -> "pd.DataFrame":
     """A row for each head that is there, those first that took most from copies of the token.
 
     Without copies those first that add most; where that is not known, those that look most at copies.
@@ -78,6 +77,8 @@ def fetching_table(found: Fetching, tokens: Sequence[str]) -> pd.DataFrame:
         if the model has one), looks at (a token), position (of it), share (of attention, on it), on copies (of the
         token that follows).
     """
+    import pandas as pd  # which the first page does without
+
     added, there = found.attribution, found.most >= 0
     layers, heads = np.nonzero(there)
     columns = {

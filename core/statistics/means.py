@@ -324,7 +324,8 @@ def share_interval(
 
     if shares.n_documents < LEAST_DOCUMENTS:
         return np.full(shares.mean.shape, np.nan), np.full(shares.mean.shape, np.nan)
-    quantile = -stdtrit(shares.n_documents - 1, alpha / 2)
+    # Of two or three texts it can be so large that the level of a normal distribution would be 0.
+    quantile = np.minimum(-stdtrit(shares.n_documents - 1, alpha / 2), 37)
     n_effective = np.where(
         shares.variance > 0,
         np.maximum(ratio(np.asarray(shares.mean * (1 - shares.mean)), np.asarray(shares.variance)), 1),

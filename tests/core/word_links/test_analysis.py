@@ -96,12 +96,13 @@ def test_documents_are_the_units_as_in_a_cluster_robust_regression():
         # statsmodels' correction has another factor, (n - 1) / (n - k), which is 1 for a mean.
         fit = OLS(values, np.ones(7)).fit(cov_type="cluster", cov_kwds={"groups": numbers}, use_t=True)
         assert found.p[0, head] == pytest.approx(student.sf(fit.tvalues[0], 2))
-        low, high = (
-            OLS(shares[:, 0, head], np.ones(7))
-            .fit(cov_type="cluster", cov_kwds={"groups": numbers}, use_t=True)
-            .conf_int()[0]
-        )
-        assert (found.low[0, head], found.high[0, head]) == pytest.approx((max(low, 0), min(high, 1)))
+        fit = OLS(shares[:, 0, head], np.ones(7)).fit(cov_type="cluster", cov_kwds={"groups": numbers}, use_t=True)
+        share, squared = fit.params[0], student.ppf(0.975, 2) ** 2
+        n_effective = share * (1 - share) / fit.bse[0] ** 2
+        centre = (share + squared / (2 * n_effective)) / (1 + squared / n_effective)
+        half = np.sqrt(squared * (share * (1 - share) / n_effective + squared / (4 * n_effective**2)))
+        half /= 1 + squared / n_effective
+        assert (found.low[0, head], found.high[0, head]) == pytest.approx((centre - half, centre + half))
     # The even documents, "a" and "b", have the second head's high shares; the odd one judges it.
     assert found.held_out.heads[0] == (0, 1)
     alone = pattern_links(texts, ["a"] * 7)
