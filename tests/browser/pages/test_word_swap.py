@@ -52,5 +52,6 @@ def test_a_word_is_changed_by_keyboard_and_a_pinned_word_is_pinned_in_all_pictur
     wait_for(page, lambda: pinned(page), lambda words: words == [["fish"]] * 3)
     expect(page).to_have_url(re.compile("head=3-5.*pin=from-4|pin=from-4.*head=3-5"))
     page.get_by_role("button", name=wording.BACK).press("Enter")
+    expect(region(page, PICTURES[1])).to_be_hidden()
     expect(arcs(page, "L3 H5")).to_be_visible()
     expect(page).not_to_have_url(re.compile("swap="))
