@@ -164,5 +164,8 @@ def _moments(
 def _pearson(sums: Float[np.ndarray, "*cell 6"]) -> Float[np.ndarray, "*cell"]:
     """Pearson's correlation; NaN where one side is constant."""
     n, x, y, xx, yy, xy = np.moveaxis(sums, -1, 0)
-    variances = (n * xx - x * x) * (n * yy - y * y)
-    return ratio(np.asarray(n * xy - x * y), np.asarray(np.sqrt(np.maximum(variances, 0))))
+    squares = n * np.stack([xx, yy])
+    spreads = squares - np.square(np.stack([x, y]))
+    of_rounding = n * np.finfo(np.float64).eps * squares  # what a constant differs from itself by
+    spread = np.sqrt(np.where(spreads > of_rounding, spreads, 0).prod(axis=0))
+    return ratio(np.asarray(n * xy - x * y), np.asarray(spread))

@@ -1,5 +1,6 @@
 import shutil
 
+import numpy as np
 import pytest
 
 from attention_sieve.core import progress
@@ -18,3 +19,9 @@ def results(tmp_path_factory):
 def folder(folders, tmp_path):
     """A small BERT that a test may change."""
     return shutil.copytree(folders("bert"), tmp_path / "bert")
+
+
+@pytest.fixture
+def chance():
+    """Random numbers that hang on no other test: the order of tests differs from run to run."""
+    return np.random.default_rng(5)

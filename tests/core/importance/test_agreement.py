@@ -7,16 +7,14 @@ from attention_sieve.core.importance.effects import Draws
 from attention_sieve.core.importance.measures import Measure, damage
 from attention_sieve.core.importance.metrics import TextOutcomes, mean_score
 
-CHANCE = np.random.default_rng(4)
-
 
 def of_texts(name, values):
     """A measure that is the mean of [text layer head]."""
     return Measure(name=name, over=lambda weights: np.tensordot(weights, values, axes=1) / len(values))
 
 
-def test_the_correlation_is_that_of_the_heads_that_are_there():
-    wanted, cheap = CHANCE.normal(size=(2, 9, 2, 4))
+def test_the_correlation_is_that_of_the_heads_that_are_there(chance):
+    wanted, cheap = chance.normal(size=(2, 9, 2, 4))
     wanted[:, 1, 2] = cheap[:, 1, 2] = np.nan
     cheap[:, 0, 3] = np.nan
     (found,) = agreements([of_texts("cheap", cheap)], of_texts("ablation", wanted), Draws([None] * 9, n_drawn=100))
@@ -27,8 +25,8 @@ def test_the_correlation_is_that_of_the_heads_that_are_there():
     assert (found.low <= found.high).all()
 
 
-def test_a_metric_that_no_head_changes_has_no_correlation():
-    constant, cheap = np.zeros((9, 2, 4)), CHANCE.normal(size=(9, 2, 4))
+def test_a_metric_that_no_head_changes_has_no_correlation(chance):
+    constant, cheap = np.zeros((9, 2, 4)), chance.normal(size=(9, 2, 4))
     (found,) = agreements([of_texts("cheap", cheap)], of_texts("ablation", constant), Draws([None] * 9, n_drawn=100))
     assert np.isnan([found.spearman, found.low, found.high]).all()
 
@@ -45,9 +43,9 @@ def compared(first, second, documents=(None, None), n_drawn=60):
     return two_sets([changed(first), changed(second)], draws, documents), draws
 
 
-def test_correlations_and_their_intervals_are_those_of_resampled_texts_one_by_one():
-    heads = CHANCE.normal(size=(2, 3))
-    first, second = heads + CHANCE.normal(size=(7, 2, 3)), heads + CHANCE.normal(size=(5, 2, 3))
+def test_correlations_and_their_intervals_are_those_of_resampled_texts_one_by_one(chance):
+    heads = chance.normal(size=(2, 3))
+    first, second = heads + chance.normal(size=(7, 2, 3)), heads + chance.normal(size=(5, 2, 3))
     found, draws = compared(first, second)
     for side, of in zip(found.changes, (first, second)):
         np.testing.assert_allclose(side, of.mean(axis=0))
@@ -62,8 +60,8 @@ def test_correlations_and_their_intervals_are_those_of_resampled_texts_one_by_on
         assert within == pytest.approx(pearsonr(of[::2].mean(0).ravel(), of[1::2].mean(0).ravel())[0])
 
 
-def test_a_removed_head_takes_no_part():
-    first, second = CHANCE.normal(size=(4, 2, 3)), CHANCE.normal(size=(6, 2, 3))
+def test_a_removed_head_takes_no_part(chance):
+    first, second = chance.normal(size=(4, 2, 3)), chance.normal(size=(6, 2, 3))
     first[:, 1, 2] = second[:, 1, 2] = np.nan
     found, _ = compared(first, second)
     left = [of.mean(0).ravel()[:5] for of in (first, second)]
@@ -72,8 +70,8 @@ def test_a_removed_head_takes_no_part():
     assert np.argwhere(np.isnan(found.changes[0])).tolist() == [[1, 2]]
 
 
-def test_one_text_or_one_document_has_a_correlation_and_no_interval():
-    first, second = CHANCE.normal(size=(1, 2, 3)), CHANCE.normal(size=(6, 2, 3))
+def test_one_text_or_one_document_has_a_correlation_and_no_interval(chance):
+    first, second = chance.normal(size=(1, 2, 3)), chance.normal(size=(6, 2, 3))
     found, _ = compared(first, second)
     assert found.pearson.value == pytest.approx(pearsonr(first.mean(0).ravel(), second.mean(0).ravel())[0])
     assert np.isnan([found.pearson.low, found.pearson.high, found.within[0]]).all()
@@ -82,6 +80,6 @@ def test_one_text_or_one_document_has_a_correlation_and_no_interval():
     assert np.isnan([found.pearson.low, found.within[0]]).all()
 
 
-def test_heads_that_all_change_nothing_have_no_correlation():
-    found, _ = compared(np.zeros((4, 2, 3)), CHANCE.normal(size=(4, 2, 3)))
+def test_heads_that_all_change_nothing_have_no_correlation(chance):
+    found, _ = compared(np.zeros((4, 2, 3)), chance.normal(size=(4, 2, 3)))
     assert np.isnan([found.pearson.value, found.pearson.low, found.spearman.value]).all()

@@ -6,8 +6,6 @@ from attention_sieve.core.importance.effects import Draws, effects, kept_alone
 from attention_sieve.core.importance.metrics import TextOutcomes, label_score, mean_score
 from attention_sieve.core.importance.verdicts import changes, verdicts
 
-CHANCE = np.random.default_rng(1)
-
 
 def losses(without, full=None):
     """Outcomes of one number a text, from [text layer head]."""
@@ -15,9 +13,9 @@ def losses(without, full=None):
     return [TextOutcomes(full=np.array([f]), without=w[..., None]) for f, w in zip(full, without)]
 
 
-def test_a_change_and_its_verdict_are_those_of_its_head_alone():
-    logits, classes = CHANCE.normal(size=(400, 2, 3, 2)), CHANCE.integers(2, size=400).astype(float)
-    full = CHANCE.normal(size=(400, 2)) + 2 * np.stack([1 - classes, classes], axis=1)
+def test_a_change_and_its_verdict_are_those_of_its_head_alone(chance):
+    logits, classes = chance.normal(size=(400, 2, 3, 2)), chance.integers(2, size=400).astype(float)
+    full = chance.normal(size=(400, 2)) + 2 * np.stack([1 - classes, classes], axis=1)
     score = label_score("matthews", classes, 2)
     outcomes = [TextOutcomes(full=f, without=w) for f, w in zip(full, logits)]
     found = effects(outcomes, score, [None] * 400, "none", resamples=999)
@@ -29,10 +27,10 @@ def test_a_change_and_its_verdict_are_those_of_its_head_alone():
     np.testing.assert_array_equal(found.p_adjusted, found.p)
 
 
-def test_a_head_without_an_effect_has_p_1_and_a_sure_one_the_smallest():
+def test_a_head_without_an_effect_has_p_1_and_a_sure_one_the_smallest(chance):
     without = np.zeros((120, 1, 3))
-    without[:, 0, 1] = CHANCE.uniform(1, 2, 120)
-    without[:, 0, 2] = CHANCE.normal(size=120) * 1e-3
+    without[:, 0, 1] = chance.uniform(1, 2, 120)
+    without[:, 0, 2] = chance.normal(size=120) * 1e-3
     found = effects(losses(without), mean_score("loss"), [None] * 120, "bh")
     assert found.p[0, 0] == 1
     assert found.p[0, 1] == pytest.approx(2 / 10_000)
@@ -62,9 +60,9 @@ def test_the_head_left_alone_is_judged_on_texts_that_it_was_not_chosen_on():
 
 
 @pytest.mark.parametrize("name", ["f1", "loss"])
-def test_a_removed_head_has_no_change_and_is_in_no_correction(name):
-    logits, classes = CHANCE.normal(size=(400, 2, 3, 2)), np.arange(400) % 2.0
-    full, score = CHANCE.normal(size=(400, 2)), label_score(name, classes, 2)
+def test_a_removed_head_has_no_change_and_is_in_no_correction(chance, name):
+    logits, classes = chance.normal(size=(400, 2, 3, 2)), np.arange(400) % 2.0
+    full, score = chance.normal(size=(400, 2)), label_score(name, classes, 2)
 
     def of_heads(correction):
         outcomes = [TextOutcomes(full=f, without=w) for f, w in zip(full, logits)]

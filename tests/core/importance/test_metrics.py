@@ -9,9 +9,8 @@ from attention_sieve.core.importance.per_text import LabelledText
 from attention_sieve.core.importance.settings import MetricSettings
 from attention_sieve.core.texts.text import Text
 
-CHANCE = np.random.default_rng(0)
 CLASSES = np.array([0, 2, 1, 1, 0, 2, 1], float)
-LOGITS = CHANCE.normal(size=(7, 2, 3))
+LOGITS = np.random.default_rng(0).normal(size=(7, 2, 3))
 """[text head class]"""
 
 
@@ -39,13 +38,14 @@ def test_matthews_of_one_predicted_class_is_0():
     assert label_score("matthews", CLASSES, 3).of(np.tile([1.0, 0, 0], (7, 1))) == 0
 
 
-def test_scores_of_a_regression_are_those_of_scipy():
-    values, labels = LOGITS[..., :1], CHANCE.normal(100, 1, size=7)
+def test_scores_of_a_regression_are_those_of_scipy(chance):
+    values, labels = LOGITS[..., :1], chance.normal(100, 1, size=7)
     found = label_score("pearson", labels, 0).of(values)
     np.testing.assert_allclose(found, [pearsonr(values[:, head, 0], labels)[0] for head in range(2)], rtol=1e-10)
     squares = label_score("loss", labels, 0).of(values)
     np.testing.assert_allclose(squares, np.square(values[..., 0] - labels[:, None]).mean(0))
-    assert np.isnan(label_score("pearson", labels, 0).of(np.ones((7, 2, 1)))).all()
+    of_constants = np.stack([np.full((7, 1), value) for value in chance.normal(100, 1, size=50)], axis=1)
+    assert np.isnan(label_score("pearson", labels, 0).of(of_constants)).all()
 
 
 def test_a_score_that_the_labels_do_not_have_is_refused():

@@ -20,17 +20,18 @@ from attention_sieve.core.importance.verdicts import (
     without_verdict,
 )
 
-CHANCE = np.random.default_rng(5)
 N_HEADS = 1_000
 FEW = 999
 LAWS = {
-    "normal": lambda shape: CHANCE.normal(size=shape),
-    "lognormal": lambda shape: CHANCE.lognormal(size=shape) - np.exp(0.5),
-    "t(3)": lambda shape: CHANCE.standard_t(3, size=shape),
-    "nine tenths 0, lognormal": lambda shape: (
-        (CHANCE.random(shape) < 0.1) * (CHANCE.lognormal(size=shape) - np.exp(0.5))
+    "normal": lambda chance, shape: chance.normal(size=shape),
+    "lognormal": lambda chance, shape: chance.lognormal(size=shape) - np.exp(0.5),
+    "t(3)": lambda chance, shape: chance.standard_t(3, size=shape),
+    "nine tenths 0, lognormal": lambda chance, shape: (
+        (chance.random(shape) < 0.1) * (chance.lognormal(size=shape) - np.exp(0.5))
     ),
-    "nine tenths 0, else 1 or -1": lambda shape: (CHANCE.random(shape) < 0.1) * CHANCE.choice([-1.0, 1.0], size=shape),
+    "nine tenths 0, else 1 or -1": lambda chance, shape: (
+        (chance.random(shape) < 0.1) * chance.choice([-1.0, 1.0], size=shape)
+    ),
 }
 """Changes of a head that does not matter: their mean is 0."""
 OF_ONE_SIZE = "nine tenths 0, else 1 or -1"
@@ -48,17 +49,17 @@ def excludes_zero(found):
     ("law", "n_texts"),
     [*((law, 20) for law in LAWS), *((law, 200) for law in list(LAWS)[3:])],
 )
-def test_a_head_that_does_not_matter_is_found_at_most_as_often_as_said(law, n_texts):
+def test_a_head_that_does_not_matter_is_found_at_most_as_often_as_said(chance, law, n_texts):
     """Fewer texts than a verdict needs show that the bound is one for real changes: simulated ones need no more."""
-    values = of_values(LAWS[law]((n_texts, N_HEADS)), one_size=law == OF_ONE_SIZE)
+    values = of_values(LAWS[law](chance, (n_texts, N_HEADS)), one_size=law == OF_ONE_SIZE)
     found = verdicts(values, FEW, least=LEAST_OF_ONE_SIZE)
     assert (found.p <= 0.05).mean() < 0.06 + 2 * np.sqrt(0.06 * 0.94 / N_HEADS)
 
 
-def test_a_head_that_matters_is_found_nearly_as_often_as_by_students_t():
+def test_a_head_that_matters_is_found_nearly_as_often_as_by_students_t(chance):
     from scipy.stats import ttest_1samp
 
-    values = CHANCE.normal(0.25, 1, size=(LEAST_UNITS, N_HEADS))
+    values = chance.normal(0.25, 1, size=(LEAST_UNITS, N_HEADS))
     power = (verdicts(of_values(values), FEW).p <= 0.05).mean()
     assert power > (ttest_1samp(values, 0).pvalue <= 0.05).mean() - 0.06 > 0.6
 
@@ -119,8 +120,8 @@ def test_the_bootstrap_t_one_resample_after_another():
     assert found.high[0] == pytest.approx(mean - np.quantile(t, 0.025) * error, abs=0.03)
 
 
-def test_too_few_texts_have_no_verdict_and_a_sentence():
-    values = CHANCE.normal(3, 1, size=(LEAST_OF_ONE_SIZE - 1, 4))
+def test_too_few_texts_have_no_verdict_and_a_sentence(chance):
+    values = chance.normal(3, 1, size=(LEAST_OF_ONE_SIZE - 1, 4))
     found = verdicts(of_values(values))
     assert np.isnan([found.low, found.high, found.p]).all()
     assert without_verdict(values[0], found.p, [None] * 19).startswith(
@@ -130,15 +131,15 @@ def test_too_few_texts_have_no_verdict_and_a_sentence():
     assert not without_verdict(values[0], values[0], [None] * 20)
 
 
-def test_changes_need_a_hundred_texts_and_those_of_one_size_by_definition_twenty():
+def test_changes_need_a_hundred_texts_and_those_of_one_size_by_definition_twenty(chance):
     n_texts = LEAST_UNITS - 1
-    values = CHANCE.normal(3, 1, size=(n_texts, 3))
+    values = chance.normal(3, 1, size=(n_texts, 3))
     found = verdicts(of_values(values))
     assert np.isnan([found.low, found.high, found.p]).all()
     assert without_verdict(values[0], found.p, [None] * n_texts).startswith(
         "No change has an interval and a p-value. There are 99 texts, and at least 100 are needed: "
     )
-    values[:, 1], values[:, 2] = 0, CHANCE.choice([-1, 1], size=n_texts)
+    values[:, 1], values[:, 2] = 0, chance.choice([-1, 1], size=n_texts)
     found = verdicts(of_values(values))
     assert np.isnan(found.p).tolist() == [True, False, True], "one size, but by chance"
     documents = [str(place) for place in range(n_texts)]
@@ -150,11 +151,11 @@ def test_changes_need_a_hundred_texts_and_those_of_one_size_by_definition_twenty
 
 
 @pytest.mark.parametrize(("n_documents", "has_verdict"), [(20, False), (100, True)])
-def test_documents_of_five_texts_are_not_of_one_size_though_they_may_look_so(n_documents, has_verdict):
+def test_documents_of_five_texts_are_not_of_one_size_though_they_may_look_so(chance, n_documents, has_verdict):
     """One more text right in 30% of documents, three fewer in 10%: a mean of 0. In one of 20 documents in eight, no
     document has three fewer, and all changes seem to be of one size."""
     n_heads = N_HEADS // 4
-    change = CHANCE.choice([0, 1, -3], p=[0.6, 0.3, 0.1], size=(n_documents, n_heads))
+    change = chance.choice([0, 1, -3], p=[0.6, 0.3, 0.1], size=(n_documents, n_heads))
     full = np.repeat([[1, 0, 0, 1, 1]], n_documents, axis=0)
     without = np.array([[1, 0, 0, 1, 1], [1, 1, 0, 1, 1], [0, 0, 0, 0, 0]])[np.abs(change) - (change < 0)]
     names = np.repeat(np.arange(n_documents), 5).astype(str).tolist()
@@ -170,10 +171,10 @@ def test_documents_of_five_texts_are_not_of_one_size_though_they_may_look_so(n_d
         assert (found.p <= 0.05).sum() < 0.07 * np.isfinite(found.p).sum()
 
 
-def test_a_head_that_changes_few_texts_by_different_amounts_has_no_verdict():
+def test_a_head_that_changes_few_texts_by_different_amounts_has_no_verdict(chance):
     values = np.zeros((200, 4))
-    values[: LEAST_UNITS - 1, 0] = CHANCE.normal(size=LEAST_UNITS - 1)
-    values[:LEAST_UNITS, 1] = CHANCE.normal(size=LEAST_UNITS)
+    values[: LEAST_UNITS - 1, 0] = chance.normal(size=LEAST_UNITS - 1)
+    values[:LEAST_UNITS, 1] = chance.normal(size=LEAST_UNITS)
     values[:3, 2] = 1
     found = verdicts(of_values(values))
     assert np.isnan(found.p).tolist() == [True, False, True, False]
@@ -188,9 +189,9 @@ def test_a_head_that_changes_few_texts_by_different_amounts_has_no_verdict():
 
 @pytest.mark.parametrize("name", ["matthews", "f1", "accuracy", "loss"])
 @pytest.mark.parametrize("documents", [[None] * 30, [str(place // 2) for place in range(30)]])
-def test_contributions_are_those_of_scores_with_one_text_or_document_left_out(name, documents):
-    classes = CHANCE.integers(3, size=30).astype(float)
-    full, without = CHANCE.normal(size=(30, 3)), CHANCE.normal(size=(30, 2, 2, 3))
+def test_contributions_are_those_of_scores_with_one_text_or_document_left_out(chance, name, documents):
+    classes = chance.integers(3, size=30).astype(float)
+    full, without = chance.normal(size=(30, 3)), chance.normal(size=(30, 2, 2, 3))
     found = changes(label_score(name, classes, 3), full, without, documents)
     units = np.array([place if name is None else int(name) for place, name in enumerate(documents)])
     delta = label_score(name, classes, 3).of(without) - label_score(name, classes, 3).of(full)
@@ -206,10 +207,10 @@ def test_contributions_are_those_of_scores_with_one_text_or_document_left_out(na
     assert found.by_unit.mean(axis=0) == pytest.approx(delta)
 
 
-def test_the_jackknife_of_a_correlation_agrees_with_scipys_standard_error():
+def test_the_jackknife_of_a_correlation_agrees_with_scipys_standard_error(chance):
     """Fisher: the standard error of r is about (1 - r^2) / sqrt(n - 1) for normal values."""
-    labels = CHANCE.normal(size=2_000)
-    values = (labels + CHANCE.normal(size=2_000))[:, None]
+    labels = chance.normal(size=2_000)
+    values = (labels + chance.normal(size=2_000))[:, None]
     score = label_score("pearson", labels, 0)
     by_text = pseudo_values(score, values, [None] * 2_000)
     r = np.corrcoef(labels, values[:, 0])[0, 1]

@@ -23,7 +23,6 @@ from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.texts.text import Text
 
 TEXTS = (Text(("The two black dogs ran.",)), Text(("Who sat?",)))
-CHANCE = np.random.default_rng(0)
 
 
 def asked(checkpoint, metric, labels=(None, None), kind="self", texts=TEXTS):
@@ -115,8 +114,8 @@ def slopes(signed):
     return TextSlopes(signed=signed, absolute=absolute, gradient=gradient, n_tokens=2, loss=np.array(1.0))
 
 
-def test_batches_are_of_the_texts_in_their_order_and_layers_are_divided_by_their_norm():
-    signed = CHANCE.normal(size=(BATCH_SIZE + 3, 2, 3))
+def test_batches_are_of_the_texts_in_their_order_and_layers_are_divided_by_their_norm(chance):
+    signed = chance.normal(size=(BATCH_SIZE + 3, 2, 3))
     texts = [slopes(of_text) for of_text in signed]
     parts = [np.abs(part.sum(0)) for part in (signed[:BATCH_SIZE], signed[BATCH_SIZE:])]
     expected = (parts[0] + parts[1]) / len(signed)
@@ -126,8 +125,8 @@ def test_batches_are_of_the_texts_in_their_order_and_layers_are_divided_by_their
         np.testing.assert_allclose(np.linalg.norm(measure.values(len(texts)), axis=1), 1)
 
 
-def test_measures_of_drawn_texts_are_those_of_the_texts_repeated():
-    texts = [slopes(of_text) for of_text in CHANCE.normal(size=(4, 2, 3))]
+def test_measures_of_drawn_texts_are_those_of_the_texts_repeated(chance):
+    texts = [slopes(of_text) for of_text in chance.normal(size=(4, 2, 3))]
     repeated = [texts[place] for place in (0, 0, 3)]
     weights = np.array([[2.0, 0, 0, 1]])
     for drawn, plain in zip(gradient_measures(texts), gradient_measures(repeated)):
