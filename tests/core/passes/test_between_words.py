@@ -53,7 +53,7 @@ def keep_all(layer, attention):
     return {"attention": attention}
 
 
-def assert_equal(checkpoint, texts, settings=SELF, from_word="mean", atol=1e-6):
+def assert_equal(checkpoint, texts, settings=SELF, from_word="mean", atol=1e-5):
     found, maps = found_between(checkpoint, texts, settings, from_word)
     prepared, _ = maps_of(checkpoint, texts, settings)
     for of_text, one, text in zip(found, maps, prepared):
