@@ -1,4 +1,4 @@
-// Scrolls to where it is drawn, when what stands around it has its size.
+// Scrolls to where it is drawn, when what stands around it has its size, unless the reader has gone on by then.
 
 const HEADER = 60; // pixels at the top of the page that its bar covers
 
@@ -8,5 +8,13 @@ export default function ({ parentElement }) {
     host.style.scrollMarginTop = `${HEADER}px`;
     host.scrollIntoView({ block: "start" });
   }, 150);
-  return () => clearTimeout(timer);
+  const stays = new AbortController();
+  const stop = () => {
+    clearTimeout(timer);
+    stays.abort();
+  };
+  for (const act of ["pointerdown", "wheel", "keydown"]) {
+    addEventListener(act, stop, { capture: true, passive: true, signal: stays.signal });
+  }
+  return stop;
 }

@@ -322,6 +322,23 @@ def test_a_tooltip_leads_to_an_example_of_a_head_and_a_pinned_word_asks_which_he
     expect_fits(page)
 
 
+def test_an_answer_comes_into_view_unless_the_reader_has_gone_on_by_then(visit):
+    page = visit("/?head=0-2", height=500)
+    tokens(page).nth(3).click()
+    page.get_by_role("button", name=words_wording.ASK_FROM).click()
+    expect(page.get_by_role("grid", name=re.compile("^Word links in "))).to_be_in_viewport()
+    page = visit("/?head=0-2", height=500)
+    # What waits a moment here waits long, as on a machine with other work to do.
+    page.evaluate("() => { const own = setTimeout; setTimeout = (then, ms) => own(then, ms === 150 ? 2000 : ms); }")
+    tokens(page).nth(3).click()
+    page.get_by_role("button", name=words_wording.ASK_FROM).click()
+    expect(page.get_by_role("grid", name=re.compile("^Word links in "))).to_be_visible()
+    typed = page.get_by_role("textbox", name="Your texts")
+    typed.click()
+    page.wait_for_timeout(2500)
+    expect(typed).to_be_in_viewport()
+
+
 def test_beside_the_sidebar_the_way_to_a_lesson_and_the_text_are_not_cut(visit):
     page = visit("/", newcomer=True, width=1280, height=720)
     page.get_by_role("button", name="Skip: straight to the tool").click()
