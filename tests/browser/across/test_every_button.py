@@ -113,6 +113,7 @@ def expect_every_file_to_open(page):
             for name in packed.namelist():
                 opens(name, packed.read(name))
         page.keyboard.press("Escape")
+        settle(page)  # the address of a file is another one after each run of the page
     save = page.get_by_role("button", name=wording.SAVE_PAGE)
     if save.count():
         with page.expect_download() as waiting:
