@@ -215,6 +215,15 @@ def add_too_long_option(parser: argparse.ArgumentParser, default: TooLong = "err
     )
 
 
+def add_journal_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option for the folder of a run (attention_sieve.core.running)."""
+    parser.add_argument(
+        "--journal",
+        type=Path,
+        help="folder in which progress is recorded; to stop the run, create a file named stop in it",
+    )
+
+
 def add_output_option(parser: argparse.ArgumentParser, description: str = f"file to write: {TABLE_FILE}") -> None:
     """Add the option that names the file, or folder, to write."""
     parser.add_argument("--output", required=True, type=Path, help=description)

@@ -23,8 +23,9 @@ from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.find import BUNDLED, NETWORK_SHARE, find_checkpoint
 from attention_sieve.core.checkpoints.folders import CONFIGS
 from attention_sieve.core.checkpoints.hub import bytes_to_fetch, has_copy, is_offline
-from attention_sieve.core.checkpoints.saved_runs import SavedRun, list_runs, read_progress, run_and_step
+from attention_sieve.core.checkpoints.saved_runs import SavedRun, list_runs, run_and_step
 from attention_sieve.core.errors import AnalysisError, CheckpointError, FetchNeeded
+from attention_sieve.core.running import read_progress
 from attention_sieve.dashboard import wording
 from attention_sieve.dashboard.public import CHECKPOINTS, is_public
 

@@ -635,3 +635,16 @@ def roles_summary(
         f"Over {counted(n_texts, 'text')} at {at_tau}, **{n_any} of {n_heads} heads** hold a role: {role_counts}. "
         f"Tokens per text: {lengths}."
     )
+
+
+def not_started(reason: str) -> str:
+    return f"The program of this run cannot be started ({reason}). Close other programs and try again."
+
+
+def ended_badly(code: int, last: str) -> str:
+    output = f' Its last output: "{last}".' if last else ""
+    return f"The program of this run ended with exit status {code}.{output}"
+
+
+def one_at_a_time(name: str) -> str:
+    return f"{name} is being trained now, and only one run is possible at a time. Start when it has ended, or stop it."

@@ -16,13 +16,13 @@ from attention_sieve.core.attention.settings import PassSettings, head_name
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint, randomly_initialised
 from attention_sieve.core.checkpoints.folders import checkpoints_folder
-from attention_sieve.core.checkpoints.saved_runs import read_progress
 from attention_sieve.core.finetuning.command import SAMPLE, sample_checkpoint
 from attention_sieve.core.knowledge.files.folders import read_tasks
 from attention_sieve.core.knowledge.kept_vectors import read_task
 from attention_sieve.core.knowledge.reconstruction import Gain, Reconstruction, gain, reconstruct
 from attention_sieve.core.knowledge.report import TaskReport, task_report, texts_of
 from attention_sieve.core.passes.texts import prepare_all
+from attention_sieve.core.running import read_progress
 from benchmarks.shared.markdown import header, row
 
 FOLDER: Final = Path(__file__).parents[3] / "shared" / "data" / "probing_ud"

@@ -12,8 +12,9 @@ from attention_sieve.core.checkpoints.folders import program_folder
 from attention_sieve.core.finetuning.command import SAMPLE_SETTINGS
 from attention_sieve.core.finetuning.data import read_training_data
 from attention_sieve.core.finetuning.finetune import finetune
-from attention_sieve.core.finetuning.journal import Journal, plan_of, record
+from attention_sieve.core.finetuning.journal import plan_of, record
 from attention_sieve.core.finetuning.movie_reviews import COLUMNS, movie_reviews
+from attention_sieve.core.running import Journal
 from benchmarks.shared.markdown import header, row
 
 N_THREADS = 2

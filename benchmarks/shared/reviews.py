@@ -17,7 +17,6 @@ from attention_sieve.core.answering import Item, Question, Result
 from attention_sieve.core.attention.settings import Head, PassSettings
 from attention_sieve.core.checkpoints.find import find_checkpoint
 from attention_sieve.core.checkpoints.folders import checkpoints_folder, program_folder
-from attention_sieve.core.checkpoints.saved_runs import read_progress, saved_checkpoints
 from attention_sieve.core.finetuning.command import SAMPLE, sample_checkpoint
 from attention_sieve.core.finetuning.data import TrainingData, read_training_data
 from attention_sieve.core.finetuning.journal import open_run, plan_of
@@ -45,6 +44,7 @@ from attention_sieve.core.importance.question import (
     slopes_question,
 )
 from attention_sieve.core.passes.texts import prepare
+from attention_sieve.core.running import read_progress, saved_checkpoints
 from attention_sieve.core.surface.analysis import surface_question
 from attention_sieve.core.surface.per_text import USUAL_ROWS
 from attention_sieve.core.texts.text import Text

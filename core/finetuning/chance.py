@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from attention_sieve.core.checkpoints.saved_runs import Progress
+from attention_sieve.core.running import Progress
 from attention_sieve.core.statistics.means import correlation_interval, wilson
 
 ALPHA: Final = 0.05

@@ -11,11 +11,10 @@ from typing import Any, Final
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
 from attention_sieve.core.checkpoints.folders import checkpoints_folder, program_folder
-from attention_sieve.core.checkpoints.saved_runs import Progress, read_progress
 from attention_sieve.core.commands import INTERRUPTED, read_bytes
 from attention_sieve.core.finetuning.chance import NOT_ABOVE, against_chance
 from attention_sieve.core.finetuning.data import TrainingData, read_training_data
-from attention_sieve.core.finetuning.journal import Journal, check_agrees, open_run, plan_of, record, saved_step
+from attention_sieve.core.finetuning.journal import check_agrees, open_run, plan_of, record, saved_step
 from attention_sieve.core.finetuning.movie_reviews import COLUMNS, movie_reviews
 from attention_sieve.core.finetuning.settings import TrainingSettings, default_settings
 from attention_sieve.core.options import (
@@ -27,6 +26,7 @@ from attention_sieve.core.options import (
     settings_of,
 )
 from attention_sieve.core.progress import ProgressBar
+from attention_sieve.core.running import Journal, Progress, read_progress
 
 SAMPLE: Final = "movie-reviews"
 """Name of the sample checkpoint."""

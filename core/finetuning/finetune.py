@@ -27,13 +27,13 @@ from attention_sieve.core.checkpoints.checkpoint import Checkpoint, CheckpointFi
 from attention_sieve.core.checkpoints.checks.loaded import own_memory
 from attention_sieve.core.checkpoints.find import choose_device, load_checkpoint, unchanged
 from attention_sieve.core.checkpoints.load import ONE_AT_A_TIME
-from attention_sieve.core.checkpoints.saved_runs import Progress, Validation, ValidationResult, saved_checkpoints
 from attention_sieve.core.checkpoints.weights import class_without_heads
 from attention_sieve.core.errors import AnalysisError, CheckpointError, is_out_of_memory
 from attention_sieve.core.finetuning.data import TrainingData, held_out_texts
-from attention_sieve.core.finetuning.journal import Journal, WrongText, record_result
+from attention_sieve.core.finetuning.journal import WrongText, record_result
 from attention_sieve.core.finetuning.loop import Batch, Example, PlainTrainer, Reports, arguments
 from attention_sieve.core.finetuning.settings import TrainingSettings
+from attention_sieve.core.running import Journal, Progress, Validation, ValidationResult, saved_checkpoints
 from attention_sieve.core.texts.tokens import tokenize
 
 OF_A_HEAD: Final = "pooler"
@@ -89,14 +89,14 @@ def finetune(
         loop.train(saved)
     if loop.state.global_step < loop.state.max_steps:
         journal.end("stopped")
-        return journal.progress()
+        return journal.progress
     loop.finish()
     wrong = _most_wrong(model, batches, [position for batch in order for position in batch], held_out)
     facts = {"texts": len(training), "texts_held_out": len(validation), "max_tokens": max_tokens, "device": device}
-    result = asdict(journal.progress().held_out[-1])
+    result = asdict(journal.progress.held_out[-1])
     record_result(journal.folder, **result, **facts, wrong=[asdict(text) for text in wrong])
     journal.end("finished")
-    return journal.progress()
+    return journal.progress
 
 
 @contextmanager

@@ -1,34 +1,20 @@
-"""Writes a run's folder: its plan, progress reports, and checks before resuming."""
+"""What a training was planned with and what came of it, and the checks before one is resumed."""
 
-import errno
 import importlib.metadata
 import json
 import os
 import platform
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final, Protocol
 
-import psutil
-from safetensors import SafetensorError
-
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
-from attention_sieve.core.checkpoints.saved_runs import (
-    PROGRESS,
-    STOP,
-    Progress,
-    State,
-    Validation,
-    ValidationResult,
-    read_progress,
-)
-from attention_sieve.core.errors import AnalysisError, shortened
+from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.finetuning.data import TrainingData
 from attention_sieve.core.finetuning.settings import TrainingSettings
 from attention_sieve.core.json_values import parse_json
+from attention_sieve.core.running import Journal, read_progress, saving_in
 
 RECORD: Final = "training.json"
 PACKAGES: Final = ("torch", "transformers", "accelerate", "safetensors", "tokenizers", "numpy")
@@ -101,128 +87,6 @@ class WrongText:
     segments: tuple[str, ...]
     label: str
     predicted: str
-
-
-@contextmanager
-def saving_in(folder: Path) -> Iterator[None]:
-    """Context for writing to a run's folder.
-
-    Raises: AnalysisError if writing fails.
-    """
-    try:
-        yield
-    except (OSError, SafetensorError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise AnalysisError(f"Nothing can be saved in {folder} ({why}). Free some space on the disk.") from error
-
-
-def append_line(path: Path, line: str) -> None:
-    """Append a line to a file, whole or not at all; a line that was left incomplete before is ended first.
-
-    Raises: OSError.
-    """
-    with path.open("a+b", buffering=0) as file:
-        end = file.seek(0, os.SEEK_END)
-        file.seek(max(0, end - 1))
-        content = (b"" if file.read(1) in (b"", b"\n") else b"\n") + line.encode() + b"\n"
-        if file.write(content) < len(content):
-            file.truncate(end)  # otherwise the next line would be appended to this one
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
-class Journal:
-    """Writes a run's reports, each line atomically.
-
-    As a context manager it records runs that end by an AnalysisError or from the keyboard. Each report raises
-    AnalysisError if it cannot be written.
-
-    Attributes:
-        folder: folder of the run.
-        step: the last reported step; initially the step from which the run starts.
-    """
-
-    def __init__(self, folder: Path, checkpoint: str, step: int = 0, message: str = "") -> None:
-        """Start reporting, in a folder that is created if necessary.
-
-        Args:
-            checkpoint: name of the checkpoint that is fine-tuned.
-            step: the saved step from which the run is resumed, or 0.
-            message: first activity.
-
-        Raises: AnalysisError for a folder that cannot be written.
-        """
-        self.folder, self.step = folder, step
-        self._path = folder / PROGRESS
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            (folder / STOP).unlink(missing_ok=True)
-        except OSError as error:
-            raise AnalysisError(
-                f"{shortened(str(folder))} cannot be written ({error.strerror}). Choose another folder."
-            ) from None
-        process = {"pid": os.getpid(), "created": psutil.Process().create_time()}
-        self._write("start", step=step, steps=0, checkpoint=checkpoint, message=message, **process)
-
-    def __enter__(self) -> "Journal":
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        with suppress(AnalysisError):  # a full disk: the original error still reaches the reader
-            if isinstance(error, AnalysisError):
-                self.end("failed", str(error))
-            elif isinstance(error, KeyboardInterrupt):
-                self.end("stopped")
-
-    def doing(self, message: str) -> None:
-        """Report an activity before training."""
-        self._write("message", message=message)
-
-    def note(self, note: str) -> None:
-        """Report a remark for the user."""
-        self._write("note", note=note)
-
-    def validation(self, validation: Validation) -> None:
-        """Report the validation texts."""
-        self._write("validation", **asdict(validation))
-
-    def training(self, steps: int) -> None:
-        """Report the start of training, from which the remaining time is estimated."""
-        self._steps, self._from, self._began = steps, self.step, time.monotonic()
-        self._write("steps", steps=steps, message="")
-
-    def loss(self, step: int, loss: float) -> None:
-        """Report the mean training loss since the last report."""
-        self.step = step
-        per_step = (time.monotonic() - self._began) / max(step - self._from, 1)
-        self._write("loss", step=step, loss=loss, seconds_left=round(per_step * (self._steps - step), 1))
-
-    def held_out(self, measured: ValidationResult) -> None:
-        """Report the validation performance."""
-        self._write("held out", **asdict(measured))
-
-    def end(self, state: State, message: str = "") -> None:
-        """Report the end of the run."""
-        self._write("end", state=state, message=message, seconds_left=None)
-
-    def progress(self) -> Progress:
-        """What was reported so far.
-
-        Raises: AnalysisError if the reports were deleted.
-        """
-        progress = read_progress(self.folder)
-        if progress is None:
-            raise AnalysisError(f"The reports in {self.folder} were deleted. Start again in another folder.")
-        return progress
-
-    def stop_asked(self) -> bool:
-        """Whether a stop was requested; resets the request."""
-        is_requested = (self.folder / STOP).exists()
-        (self.folder / STOP).unlink(missing_ok=True)
-        return is_requested
-
-    def _write(self, event: str, **values: object) -> None:
-        with saving_in(self.folder):
-            append_line(self._path, json.dumps({"event": event} | values))
 
 
 def open_run(folder: Path, plan: AnyPlan, *, resume: bool) -> Journal:

@@ -24,10 +24,9 @@ from transformers import (
 from transformers.trainer_pt_utils import get_length_grouped_indices
 
 from attention_sieve.core.checkpoints.checkpoint import RemovedHeads, write_removed
-from attention_sieve.core.checkpoints.saved_runs import ValidationResult, saved_checkpoints
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.finetuning.journal import Journal, saving_in
 from attention_sieve.core.finetuning.settings import WARM_UP, WEIGHT_DECAY, TrainingSettings
+from attention_sieve.core.running import Journal, ValidationResult, saved_checkpoints, saving_in
 
 RESUME: Final = "resume.safetensors"
 """State of optimizer, schedule and random numbers; saved with the last checkpoint only."""
@@ -208,7 +207,7 @@ class Reports(TrainerCallback):
 
     def on_train_begin(self, args: Any, state: TrainerState, control: TrainerControl, **others: Any) -> None:
         """Choose the steps with an evaluation."""
-        self._journal.training(state.max_steps)
+        self._journal.plan(state.max_steps)
         parts = range(1, self._n_measurements + 1)
         self._measured_at = {-(-state.max_steps * part // self._n_measurements) for part in parts}
 

@@ -3,6 +3,7 @@ from trees."""
 
 import argparse
 import json
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -18,11 +19,15 @@ from attention_sieve.core.knowledge.files.labelled import write_senteval
 from attention_sieve.core.knowledge.from_trees.make import MOST_ROWS, MadeTask, make_tasks
 from attention_sieve.core.knowledge.from_trees.sentences import ParsedSentence, conllu_sentences, parsed_sentences
 from attention_sieve.core.knowledge.task import PARTS, Task, check_task
-from attention_sieve.core.options import add_output_option, add_text_columns_option, random_seed
+from attention_sieve.core.options import add_journal_option, add_output_option, add_text_columns_option, random_seed
+from attention_sieve.core.progress import ProgressBar
+from attention_sieve.core.running import Journal, stopped_quietly
 from attention_sieve.core.texts.parsers import parser_name
 from attention_sieve.core.texts.text import SUFFIXES, Text
 
 TREES: Final = (".conllu", ".conllu.gz")
+PIECE: Final = 100
+"""Texts whose parsing is one piece of a run."""
 SAMPLE: Final = "movie-snippets"
 """Name of the folder of the sample tasks."""
 
@@ -43,6 +48,7 @@ def add_commands(commands: Any) -> None:
     sample = commands.add_parser(
         "sample-tasks", help="create probing tasks from movie reviews, as an example", description=sample_tasks.__doc__
     )
+    add_journal_option(sample)
     sample.set_defaults(run=sample_tasks)
 
 
@@ -78,11 +84,24 @@ def sample_tasks(chosen: argparse.Namespace) -> None:
     if (folder / ABOUT).is_file():
         print(f"The sample tasks already exist. They are in {folder}")
         return
-    texts = [Text((snippet,)) for snippet in movie_snippets(program_folder() / "downloads")]
-    source = (
-        f"{len(texts):,} movie review snippets (Hutto & Gilbert 2014, from {REQUIREMENT}), parsed by {parser_name()}"
-    )
-    _write_tasks(folder, make_tasks(parsed_sentences(texts), source))
+    with stopped_quietly(Journal(chosen.journal, message="Downloading film reviews.")) as journal:
+        texts = [Text((snippet,)) for snippet in movie_snippets(program_folder() / "downloads")]
+        source = (
+            f"{len(texts):,} movie review snippets (Hutto & Gilbert 2014, from {REQUIREMENT}), parsed by "
+            f"{parser_name()}"
+        )
+        _write_tasks(folder, make_tasks(parsed_sentences(texts, _reported(texts, journal)), source))
+        journal.end("finished")
+
+
+def _reported(texts: Sequence[Text], journal: Journal) -> Iterator[Text]:
+    """The texts, each hundred of which is a piece of a run."""
+    journal.plan(math.ceil(len(texts) / PIECE))
+    for number, text in enumerate(ProgressBar(texts, unit="text"), start=1):
+        yield text
+        if number % PIECE == 0 or number == len(texts):
+            journal.part("Parsing", number, len(texts))
+            journal.done()
 
 
 def sample_tasks_folder() -> Path:

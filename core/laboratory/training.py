@@ -17,9 +17,7 @@ from transformers import (
 )
 from transformers.utils import logging as transformers_logging
 
-from attention_sieve.core.checkpoints.saved_runs import Progress, ValidationResult, saved_checkpoints
 from attention_sieve.core.checkpoints.threads import on_threads
-from attention_sieve.core.finetuning.journal import Journal
 from attention_sieve.core.finetuning.loop import PlainTrainer, Reports, arguments
 from attention_sieve.core.laboratory.sequences import BEGINNING, UNKNOWN, VOCABULARY, is_copied, sequences
 from attention_sieve.core.laboratory.settings import (
@@ -30,6 +28,7 @@ from attention_sieve.core.laboratory.settings import (
     WIDTH,
     LaboratorySettings,
 )
+from attention_sieve.core.running import Journal, Progress, ValidationResult, saved_checkpoints
 
 N_VALIDATION: Final = 64
 """Sequences that the model is not trained on."""
@@ -82,7 +81,7 @@ def train(
     else:
         loop.finish()
         journal.end("finished")
-    return journal.progress()
+    return journal.progress
 
 
 def untrained_model() -> LlamaForCausalLM:

@@ -28,7 +28,6 @@ from attention_sieve.cache.store.results_file import checksum_of, pack, unpack
 from attention_sieve.core.checkpoints.checkpoint import REMOVED_HEADS, read_removed
 from attention_sieve.core.checkpoints.checks.bounds import check_tokenizer_files
 from attention_sieve.core.checkpoints.checks.files import checked_config, n_saved
-from attention_sieve.core.checkpoints.saved_runs import PROGRESS, read_progress
 from attention_sieve.core.coreference.files import read_mentions
 from attention_sieve.core.corpus.manifest import MANIFEST, STATISTICS, read_manifest
 from attention_sieve.core.corpus.plan import corpus_texts
@@ -42,12 +41,11 @@ from attention_sieve.core.importance.gates.settings import HISTORY, read_history
 from attention_sieve.core.knowledge.files.folders import read_tasks
 from attention_sieve.core.knowledge.files.labelled import read_senteval
 from attention_sieve.core.knowledge.trials.command import read_trials
-from attention_sieve.core.knowledge.trials.progress import PROGRESS as TRIALS
-from attention_sieve.core.knowledge.trials.progress import read_trials_progress
 from attention_sieve.core.knowledge.trials.result import fingerprint_of, read_result
 from attention_sieve.core.options import heads
 from attention_sieve.core.roles.hypotheses import Criterion
 from attention_sieve.core.roles.tables import READ_COLUMNS, read_score_table
+from attention_sieve.core.running import PROGRESS, read_progress
 from attention_sieve.core.statistics.series import BINS
 from attention_sieve.core.surface.frequencies import read_frequencies
 from attention_sieve.core.texts.text import read_columns, read_file, read_labelled, read_typed
@@ -88,15 +86,13 @@ FREQUENCIES = (b"the\nof\nand\n", b"rank\tword\tcount\n1\tthe\t500\n2\tof\t30\n"
 PROGRESS_LINES = (
     b'{"event": "start", "step": 0, "steps": 4, "pid": 1, "created": 1.5, "state": null, "message": "", '
     b'"checkpoint": "x"}\n{"event": "loss", "step": 1, "loss": 0.5}\n{"event": "note", "note": "slow"}\n'
+    b'{"event": "piece", "piece": "a", "message": ""}\n{"event": "part", "message": "b", "n_done": 1, "n_all": 2}\n'
+    b'{"event": "done", "step": 2, "seconds_left": 3.0}\n{"event": "failed", "piece": "a", "why": "too few"}\n'
     b'{"event": "end", "state": "finished", "step": 4, "message": ""}\n{}'
 )
 RECORD_FILE = json.dumps({"settings": {"steps": 4}, "data": "x.csv", "result": {"accuracy": 0.5}}).encode()
 HISTORY_LINES = (
     b'{"step": 1, "log_alpha": [[0.5, 1.0], [2.0, -1.0]]}\n{"step": 2, "log_alpha": [[0.4, 1.0], [2.0, 0.0]]}\n'
-)
-TRIALS_PROGRESS = (
-    b'{"state": "running", "pid": 1, "created": 1.5, "failed": [], "done": 1, "total": 2, "message": "", '
-    b'"seconds_left": 3.0}'
 )
 REMOVED = b'{"format": 1, "removed": {"encoder": [[0, 1], [1, 2]]}}'
 
@@ -221,7 +217,6 @@ READERS = {
     "runs": (in_file(PROGRESS, read_progress), (PROGRESS_LINES,)),
     "records of runs": (in_file(RECORD, read_record), (RECORD_FILE,)),
     "histories of gates": (in_file(HISTORY, read_history), (HISTORY_LINES,)),
-    "progress of trials": (in_file(TRIALS, read_trials_progress), (TRIALS_PROGRESS,)),
     "removed heads": (
         in_file(REMOVED_HEADS, lambda folder: read_removed("x", folder, {"encoder": (2, 3)})), (REMOVED,)
     ),

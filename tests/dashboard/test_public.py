@@ -8,10 +8,9 @@ import pytest
 from attention_sieve.core.checkpoints.folders import checkpoints_folder
 from attention_sieve.core.errors import AnalysisError, CheckpointError
 from attention_sieve.core.texts.text import MAX_BYTES
-from attention_sieve.dashboard import controls, public
+from attention_sieve.dashboard import controls, public, runs
 from attention_sieve.dashboard import offers as server_offers
 from attention_sieve.dashboard.plain import WORD_JOINER
-from attention_sieve.dashboard.views.finetune import programs
 from attention_sieve.dashboard.views.finetune.folders import keep_file
 
 
@@ -79,7 +78,7 @@ def test_nothing_is_started_kept_or_listed(offers, tmp_path, monkeypatch, folder
     (run / "progress.jsonl").write_text("")
     offers("bundled")
     with pytest.raises(AnalysisError, match=r"^This server is open to many people, so it trains nothing"):
-        programs.begin(["--help"])
+        runs.begin(tmp_path, ["--help"])
     with pytest.raises(AnalysisError, match=r"^This server is open to many people"):
         keep_file(tmp_path / "kept.txt", b"x")
     assert not (tmp_path / "kept.txt").exists()

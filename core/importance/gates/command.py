@@ -10,7 +10,6 @@ import pandas as pd
 
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.find import find_checkpoint
-from attention_sieve.core.checkpoints.saved_runs import Progress, read_progress, saved_checkpoints
 from attention_sieve.core.commands import read_bytes, write
 from attention_sieve.core.errors import quoted
 from attention_sieve.core.finetuning.data import TrainingData, read_training_data
@@ -25,6 +24,7 @@ from attention_sieve.core.options import (
     settings_of,
 )
 from attention_sieve.core.progress import ProgressBar
+from attention_sieve.core.running import Progress, read_progress, saved_checkpoints
 
 
 def add_command(commands: Any) -> None:

@@ -10,11 +10,10 @@ import numpy as np
 from jaxtyping import Float
 
 from attention_sieve.core.attention.settings import Head, Kind
-from attention_sieve.core.checkpoints.saved_runs import is_count
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.finetuning.journal import append_line, saving_in
 from attention_sieve.core.finetuning.settings import TrainingSettings
 from attention_sieve.core.json_values import json_lines
+from attention_sieve.core.running import append_line, is_count, saving_in
 
 TEMPERATURE: Final = 0.33
 STRETCH: Final = (-0.1, 1.1)

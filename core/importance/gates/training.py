@@ -18,17 +18,16 @@ from attention_sieve.core.attention.observers import Pass, current_pass
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.checkpoints.checkpoint import AttentionLayers, CheckpointFiles, no_such_attention
 from attention_sieve.core.checkpoints.find import load_checkpoint
-from attention_sieve.core.checkpoints.saved_runs import Progress
 from attention_sieve.core.checkpoints.weights import attention_modules, scale_heads
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.finetuning.data import TrainingData
 from attention_sieve.core.finetuning.finetune import finetune
-from attention_sieve.core.finetuning.journal import Journal
 from attention_sieve.core.finetuning.loop import PlainTrainer
 from attention_sieve.core.importance.gates.hard_concrete import EDGE, gates_of, penalty, sampled, without_noise
 from attention_sieve.core.importance.gates.settings import GateSettings, TrainedGates, append_gates
 from attention_sieve.core.importance.labels import class_indices
 from attention_sieve.core.json_values import parse_json
+from attention_sieve.core.running import Journal, Progress
 
 LOG_ALPHA: Final = "head_gates.log_alpha"
 """Name of the gates in the weights of a saved step."""

@@ -23,7 +23,8 @@ from attention_sieve.core.knowledge.kept_vectors import TaskReading
 from attention_sieve.core.knowledge.reconstruction import ranking
 from attention_sieve.core.knowledge.report import ALPHA, task_report
 from attention_sieve.core.knowledge.vectors import usual_pooling
-from attention_sieve.core.options import heads
+from attention_sieve.core.options import add_journal_option, heads
+from attention_sieve.core.running import Journal, stopped_quietly
 
 BEST: Final = 3
 """Default number of heads of each task from which the concept is erased."""
@@ -61,6 +62,7 @@ def add_command(commands: Any) -> None:
         help=f"number of random erasures per head; default: {FIRST_DRAWS}, and up to {FIRST_DRAWS} per test for heads "
         "that may be used",
     )
+    add_journal_option(parser)
     parser.set_defaults(run=erase_tasks)
 
 
@@ -90,29 +92,40 @@ def erase_tasks(arguments: argparse.Namespace) -> None:
         accuracy, accuracy_erased: accuracy of a probe on the head's vectors, before and after erasure
     """
     tasks = tasks_of(arguments)
-    n_tests = _n_tests(arguments, len(tasks))
+    n_made, n_tests = _n_tests(arguments, len(tasks))
     checkpoint, settings = loaded(arguments)
     pooling = arguments.pooling or usual_pooling(checkpoint, settings.kind)
     names, erasures = list[str](), list[Erasure]()
-    for task in tasks:
-        reading = reading_of(checkpoint, task, settings, pooling, arguments)
-        erasures += erase(
-            reading,
-            arguments.heads or _best_heads(reading, arguments.best),
-            metric=arguments.metric,
-            n_tests=n_tests,
-            n_random=arguments.random,
-        )
-        names += [task.name] * (len(erasures) - len(names))
-    judgements = judged(erasures, n_tests)
-    print("\n".join(f"{name}: {_line(judgement)}" for name, judgement in zip(names, judgements)))
-    table = erasure_table(judgements)
-    table.insert(0, "task", names)
-    write_table(arguments.output, table, {**checkpoint_facts(checkpoint, settings), "pooling": pooling})
+    with stopped_quietly(Journal(arguments.journal)) as journal:
+        journal.plan(n_made)
+        for task in tasks:
+            journal.part(f"Reading {task.name}")
+            reading = reading_of(checkpoint, task, settings, pooling, arguments)
+            heads_of_task = arguments.heads or _best_heads(reading, arguments.best)
+            found = erase(
+                reading,
+                heads_of_task,
+                metric=arguments.metric,
+                n_tests=n_tests,
+                n_random=arguments.random,
+                check=journal.check,
+            )
+            for head in heads_of_task:
+                journal.piece(f"{task.name}, {head_name(*head)}")
+                erasures.append(next(found))
+                names.append(task.name)
+                journal.done()
+        judgements = judged(erasures, n_tests)
+        print("\n".join(f"{name}: {_line(judgement)}" for name, judgement in zip(names, judgements)))
+        table = erasure_table(judgements)
+        table.insert(0, "task", names)
+        write_table(arguments.output, table, {**checkpoint_facts(checkpoint, settings), "pooling": pooling})
+        journal.end("finished")
 
 
-def _n_tests(arguments: argparse.Namespace, n_tasks: int) -> int:
-    """Size of the family of tests; a note that --random is too few for any to be significant goes to standard error.
+def _n_tests(arguments: argparse.Namespace, n_tasks: int) -> tuple[int, int]:
+    """Number of tests made, and of those in the family; a note that --random is too few for any to be significant goes
+    to standard error.
 
     Raises: AnalysisError for numbers below 1, or if more tests are made than --tests says.
     """
@@ -132,7 +145,7 @@ def _n_tests(arguments: argparse.Namespace, n_tasks: int) -> int:
             f"{draws_needed(n_tests):,}.",
             file=sys.stderr,
         )
-    return n_tests
+    return made, n_tests
 
 
 def _best_heads(reading: TaskReading, count: int) -> list[Head]:

@@ -1,7 +1,7 @@
 """Whether a model uses a concept encoded by a head: effect of erasing it, against random erasures."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -128,7 +128,8 @@ def erase(
     n_tests: int | None = None,
     n_random: int | None = None,
     seed: int = 0,
-) -> list[Erasure]:
+    check: Callable[[], None] = lambda: None,
+) -> Iterator[Erasure]:
     """Erase the concept of a task from the output of some heads, one at a time.
 
     The erasers are fitted to the training part, and their effect is measured on test texts, without their labels.
@@ -139,6 +140,7 @@ def erase(
         metric: how the effect is measured; None for `usual_metric`.
         n_tests: size of the family for which `judged` corrects p; None for the number of heads.
         n_random: number of draws of every head; None for as many as each head needs.
+        check: called before each pass; may raise to stop.
 
     Raises: AnalysisError for a task about pairs, and for a head or a metric that the checkpoint does not have.
     Source: Elazar et al. 2021 (amnesic probing), with the eraser of Belrose et al. 2023.
@@ -162,11 +164,12 @@ def erase(
         head=heads[0],
         pooling=reading.pooling,
         metric=metric,
+        check=check,
     )
-    return [
+    return (
         _erasure(np.asarray(reading.vectors.heads[:, *head], float), labels, plan, replace(passes, head=head))
         for head in heads
-    ]
+    )
 
 
 def _check(reading: "TaskReading", heads: Sequence[Head], metric: Metric) -> None:

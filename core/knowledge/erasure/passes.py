@@ -51,6 +51,8 @@ class HeadPasses:
     """Where the vectors that the erasers were fitted to were read."""
     metric: Metric
     """Change of the text vector, or loss of the language model."""
+    check: Callable[[], None] = lambda: None
+    """Called before each pass; may raise to stop."""
 
     def spread(self, mean: Float[np.ndarray, " channel"]) -> Float[np.ndarray, "channel channel"]:
         """Mean product of the deviations of the head's output from a mean vector, that of the erasers, over the tokens
@@ -93,6 +95,7 @@ class HeadPasses:
             yield batch.positions, [self.texts[index] for index in batch.positions]
 
     def _run(self, readout: Readout, metric: Metric, texts: Sequence[PassText], replaced: _Replaced | None) -> object:
+        self.check()
         of_pass = Pass(
             calls=self.checkpoint.attentions[self.settings.kind].calls,
             gates=gates(self.checkpoint, self.settings),

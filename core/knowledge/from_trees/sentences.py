@@ -90,14 +90,17 @@ def conllu_sentences(name: str, content: bytes) -> Iterator[ParsedSentence]:
         raise TextError(f"{name} holds no sentence.")
 
 
-def parsed_sentences(texts: Sequence[Text]) -> Iterator[ParsedSentence]:
+def parsed_sentences(texts: Sequence[Text], shown: Iterable[Text] | None = None) -> Iterator[ParsedSentence]:
     """The sentences of texts, as segmented and parsed by spaCy.
+
+    Args:
+        shown: the texts again, as an iterator that shows how far it is; None for a progress bar.
 
     A sentence to which spaCy's tree gives several roots, or that another one interrupts, is left out.
 
     Raises: AnalysisError if no pipeline is installed.
     """
-    shown = ProgressBar(texts, unit="text")
+    shown = ProgressBar(texts, unit="text") if shown is None else shown
     for number, (text, dependencies) in enumerate(zip(shown, tagged_dependencies(texts), strict=True), start=1):
         yield from _from_parse(dependencies, text, text.document or f"text {number}")
 

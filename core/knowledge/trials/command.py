@@ -14,11 +14,11 @@ from attention_sieve.core.engines.options import add_engine_options, check_engin
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.json_values import parse_json
 from attention_sieve.core.knowledge.command import report_line, together_line
-from attention_sieve.core.knowledge.trials.progress import Reporter, TrialsProgress
 from attention_sieve.core.knowledge.trials.result import STAGES, TrialResult, TrialStage
 from attention_sieve.core.knowledge.trials.run import Trials, run_on, run_table, trial_runner
 from attention_sieve.core.knowledge.trials.trial import Trial, name_of, trial_of
-from attention_sieve.core.options import add_device_option, add_dtype_option
+from attention_sieve.core.options import add_device_option, add_dtype_option, add_journal_option
+from attention_sieve.core.running import Journal, Progress
 from attention_sieve.core.texts.tables import read_table
 from attention_sieve.core.texts.text import decoded
 
@@ -41,11 +41,7 @@ def add_commands(commands: Any) -> None:
     )
     add_device_option(parser)
     add_dtype_option(parser)
-    parser.add_argument(
-        "--journal",
-        type=Path,
-        help="folder in which progress is recorded; to stop the run, create a file named stop in it",
-    )
+    add_journal_option(parser)
     add_engine_options(parser)
     parser.set_defaults(run=trials)
 
@@ -67,36 +63,36 @@ def trials(arguments: argparse.Namespace) -> None:
     """
     check_engine(arguments)
     table = read_trials(arguments.table.suffix, read_bytes(arguments.table))
-    reporter = Reporter(arguments.journal, len(table) * len(arguments.stages))
+    journal = Journal(arguments.journal)
     try:
-        results = _results(arguments, table, reporter)
+        results = _results(arguments, table, journal)
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(_stopped(reporter.progress)) from None
+        raise KeyboardInterrupt(_stopped(journal.progress)) from None
     for result in results:
         name, report = name_of(result.trial), result.report
         print(report_line(name, report))
         if result.together is not None:
             print(together_line(name, report, result.together, result.n_heads_of_layer))
-    if reporter.progress.state == "stopped":
-        print(_stopped(reporter.progress), file=sys.stderr)
-    if failed := reporter.progress.failed:
-        raise AnalysisError(" ".join(f"{failure.trial}: {failure.why}" for failure in failed))
+    if journal.progress.state == "stopped":
+        print(_stopped(journal.progress), file=sys.stderr)
+    if failed := journal.progress.failed:
+        raise AnalysisError(" ".join(f"{failure.piece}: {failure.why}" for failure in failed))
 
 
-def _stopped(progress: TrialsProgress) -> str:
+def _stopped(progress: Progress) -> str:
     return (
-        f"Stopped after {progress.done:,} of {progress.total:,} stages of trials; run the same command again to "
+        f"Stopped after {progress.step:,} of {progress.steps:,} stages of trials; run the same command again to "
         "continue."
     )
 
 
-def _results(arguments: argparse.Namespace, table: Sequence[Trial], reporter: Reporter) -> list[TrialResult]:
+def _results(arguments: argparse.Namespace, table: Sequence[Trial], journal: Journal) -> list[TrialResult]:
     folder = arguments.output or trials_folder()
     if arguments.engine == "local" and arguments.workers in (None, 1):
-        return run_table(table, Trials(folder, arguments.device, arguments.dtype), arguments.stages, reporter)
+        return run_table(table, Trials(folder, arguments.device, arguments.dtype), arguments.stages, journal)
     engine = counted(engine_of(arguments, choose_device(arguments.device)), "trial")
     begin = partial(trial_runner, folder, arguments.device, arguments.dtype, arguments.stages)
-    return run_on(engine, table, begin, len(arguments.stages), reporter)
+    return run_on(engine, table, begin, len(arguments.stages), journal)
 
 
 def stages_of(text: str) -> tuple[TrialStage, ...]:

@@ -2,6 +2,7 @@
 a resumed run repeats no stage that is done."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -16,11 +17,11 @@ from attention_sieve.core.knowledge.probes.solver import between_steps
 from attention_sieve.core.knowledge.reconstruction import ranking, reconstruct, usual_steps
 from attention_sieve.core.knowledge.report import code_lengths, selectivity, task_report, texts_of
 from attention_sieve.core.knowledge.task import Task, check_task
-from attention_sieve.core.knowledge.trials.progress import Reporter
 from attention_sieve.core.knowledge.trials.result import STAGES, TrialResult, TrialStage, read_result, write_result
 from attention_sieve.core.knowledge.trials.trial import Trial, n_texts_of, name_of, row_path, task_sha256
 from attention_sieve.core.knowledge.vectors import usual_pooling
 from attention_sieve.core.passes.texts import check_settings, prepare_all
+from attention_sieve.core.running import Journal, Stopped
 
 READING: Final = "Reading vectors"
 DOING: Final[dict[TrialStage, str]] = {
@@ -146,9 +147,9 @@ def _with_stage(result: TrialResult, stage: TrialStage, reading: TaskReading) ->
 
 
 def run_table(
-    table: Sequence[Trial], trials: Trials, stages: Sequence[TrialStage], reporter: Reporter
+    table: Sequence[Trial], trials: Trials, stages: Sequence[TrialStage], journal: Journal
 ) -> list[TrialResult]:
-    """Run a table of trials, stage by stage: the first of all trials, then the second of all.
+    """Run a table of trials, stage by stage: the first of all trials, then the second of all. Each is a piece.
 
     A trial that cannot be run is reported and left out, and the others continue.
 
@@ -158,20 +159,19 @@ def run_table(
     results: dict[Trial, TrialResult] = {}
     failed: set[Trial] = set()
     n_texts = n_texts_of(table)
-    reporter.expect(sum(n_texts) * len(stages))
-    with reporter.to_the_end():
+    with suppress(Stopped), journal:
+        journal.plan(len(table) * len(stages), sum(n_texts) * len(stages))
         for stage in [name for name in STAGES if name in stages]:
             for trial, n_of_trial in zip(table, n_texts):
-                reporter.begin(name_of(trial), n_of_trial)
+                journal.piece(name_of(trial))
                 if trial not in failed:
                     try:
-                        result, was_kept = trials.run(trial, (stage,), reporter.tell, reporter.check)
+                        results[trial], was_kept = trials.run(trial, (stage,), journal.part, journal.check)
                     except AnalysisError as error:
                         failed.add(trial)
-                        reporter.failed(name_of(trial), str(error))
-                    else:
-                        results[trial] = result
-                reporter.done(was_kept=trial in failed or was_kept)
+                        journal.failed(name_of(trial), str(error))
+                journal.done(n_of_trial, was_kept=trial in failed or was_kept)
+        journal.end("finished")
     return [results[trial] for trial in table if trial in results]
 
 
@@ -182,38 +182,35 @@ def trial_runner(folder: Path, device: str, dtype: str, stages: Sequence[TrialSt
 
 
 def run_on(
-    engine: Executor, table: Sequence[Trial], begin: Callable[[], Run], n_stages: int, reporter: Reporter
+    engine: Executor, table: Sequence[Trial], begin: Callable[[], Run], n_stages: int, journal: Journal
 ) -> list[TrialResult]:
     """Run a table of trials on an engine, all stages of a trial in one process; those that fail are retried once.
 
     Args:
         begin: `trial_runner` with its arguments; can be pickled.
-        n_stages: of a trial, which the reporter counts.
+        n_stages: of a trial, each of which is a piece.
 
     Returns: results of the successful trials, in their order; if the run is asked to stop, of those that are done.
     Raises: KeyboardInterrupt if it is interrupted; what is done is kept.
     """
     results: dict[Trial, TrialResult] = {}
     n_texts = dict(zip(table, n_texts_of(table)))
-    reporter.expect(sum(n_texts.values()) * n_stages)
-    with reporter.to_the_end():
+    with suppress(Stopped), journal:
+        journal.plan(len(table) * n_stages, sum(n_texts.values()) * n_stages)
         for is_last in (False, True):
             missing = [trial for trial in table if trial not in results]
             for outcome in engine(begin, missing):
-                trial = missing[outcome.index]
-                reporter.begin(name_of(trial), n_texts[trial])
-                reporter.tell("", 0, 0)
+                trial, was_kept = missing[outcome.index], True
+                journal.piece(name_of(trial))
+                journal.check()
                 if outcome.result is not None:
                     results[trial], was_kept = outcome.result
-                    _count(reporter, n_stages, was_kept=was_kept)
                 elif is_last:
-                    reporter.failed(name_of(trial), outcome.why)
-                    _count(reporter, n_stages, was_kept=True)
+                    journal.failed(name_of(trial), outcome.why)
+                if outcome.result is not None or is_last:
+                    for _ in range(n_stages):
+                        journal.done(n_texts[trial], was_kept=was_kept)
             if len(results) == len(table):
                 break
+        journal.end("finished")
     return [results[trial] for trial in table if trial in results]
-
-
-def _count(reporter: Reporter, n_stages: int, *, was_kept: bool) -> None:
-    for _ in range(n_stages):
-        reporter.done(was_kept=was_kept)

@@ -6,8 +6,8 @@ from typing import Any, Final, Literal
 import numpy as np
 import pandas as pd
 
-from attention_sieve.core.checkpoints.saved_runs import Progress
 from attention_sieve.core.finetuning.chance import against_chance
+from attention_sieve.core.running import Progress
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.axes import round_ends, steps_position, tooltips
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, of_kind, template

@@ -11,7 +11,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from attention_sieve.core.attention.settings import Head, head_name
-from attention_sieve.core.checkpoints.saved_runs import ValidationResult
+from attention_sieve.core.running import ValidationResult
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LOOKS
 from attention_sieve.dashboard.figures.axes import apart, role_colors, role_shapes, round_ends, steps_position
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, of_kind, template

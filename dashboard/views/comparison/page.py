@@ -15,7 +15,7 @@ from attention_sieve.core.finetuning.chance import against_chance
 from attention_sieve.core.finetuning.command import SAMPLE
 from attention_sieve.core.roles.roles import shown_roles_of_all
 from attention_sieve.core.texts.text import Text, write_typed
-from attention_sieve.dashboard import controls, state
+from attention_sieve.dashboard import controls, state, trainings
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
 from attention_sieve.dashboard.offers import runs_here
@@ -38,7 +38,6 @@ from attention_sieve.dashboard.views.comparison.numbers import (
 )
 from attention_sieve.dashboard.views.comparison.summary import summary, what_changed_in_roles
 from attention_sieve.dashboard.views.descriptions.sentences import Sentences, kept_sentences
-from attention_sieve.dashboard.views.finetune import runs as training_runs
 from attention_sieve.dashboard.views.finetune.page import running_panel
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.leading import lesson_panel, shows
@@ -128,7 +127,7 @@ def _nothing_chosen(runs: Sequence[SavedRun]) -> None:
             st.button(
                 plain(name), key=f"with {name}", icon=":material/compare:", on_click=choose_others, args=([name],)
             )
-        if not finished and training_runs.running() is None:
+        if not finished and trainings.running() is None:
             st.button(
                 wording.MAKE_SAMPLE,
                 key="make sample",
@@ -141,7 +140,7 @@ def _nothing_chosen(runs: Sequence[SavedRun]) -> None:
 
 def _make_sample() -> None:
     with errors_shown():
-        training_runs.start_sample()
+        trainings.start_sample()
 
 
 def _engines(choice: Choice, names: Sequence[str]) -> list[Engine]:

@@ -11,11 +11,12 @@ from typing import Any, Final
 
 from attention_sieve.core.checkpoints.find import BUNDLED
 from attention_sieve.core.checkpoints.folders import checkpoints_folder, program_folder
-from attention_sieve.core.checkpoints.saved_runs import Progress, SavedRun, list_runs
+from attention_sieve.core.checkpoints.saved_runs import SavedRun, list_runs
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.finetuning.data import NAME_OF_A_TABLE, Task
 from attention_sieve.core.finetuning.journal import WrongText, read_record, wrong_texts
 from attention_sieve.core.finetuning.settings import TrainingSettings
+from attention_sieve.core.running import Progress
 from attention_sieve.dashboard.public import check_not_public
 from attention_sieve.dashboard.views.finetune import wording
 

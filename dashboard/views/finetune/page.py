@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -11,10 +12,11 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.folders import checkpoints_folder
-from attention_sieve.core.checkpoints.saved_runs import Progress, delete_run
+from attention_sieve.core.checkpoints.saved_runs import delete_run
 from attention_sieve.core.finetuning.chance import against_chance
 from attention_sieve.core.finetuning.settings import TrainingSettings, default_settings
-from attention_sieve.dashboard import controls, costs, drawer, state
+from attention_sieve.core.running import Progress
+from attention_sieve.dashboard import controls, costs, drawer, runs, state, trainings
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.controls import from_home
 from attention_sieve.dashboard.figures.finetune.training import training_curve
@@ -32,7 +34,6 @@ from attention_sieve.dashboard.views.finetune.folders import (
     made_here,
 )
 from attention_sieve.dashboard.views.finetune.labelled import Labelled, labelled_texts
-from attention_sieve.dashboard.views.finetune.runs import FineTuning
 from attention_sieve.dashboard.views.pickers import halves, numbers
 
 LOOK_AGAIN: Final = 1.0
@@ -56,21 +57,23 @@ def _finetune() -> None:
     _all_runs()
 
 
-def running_panel() -> FineTuning | None:
+def running_panel() -> str | None:
     """Draw the active run, or the end of the one that this reader saw last; the same panel on every page.
 
-    Returns: that run; None if there is none.
+    Returns: its name; None if there is none.
     """
-    run = training_runs.running() or st.session_state.get(WATCHED)
-    if run is None:
+    run = trainings.running() or st.session_state.get(WATCHED)
+    now = None if run is None else trainings.look(run)
+    if run is None or now is None:
+        st.session_state.pop(WATCHED, None)
         return None
     st.session_state[WATCHED] = run
-    is_on = training_runs.progress(run).state == "running"
+    is_on = now.state == "running"
 
     @st.fragment(run_every=LOOK_AGAIN if is_on else None)
     def panel() -> None:
-        progress = training_runs.progress(run)
-        if is_on and progress.state != "running":
+        progress = trainings.look(run)
+        if progress is None or (is_on and progress.state != "running"):
             st.rerun()  # the rest of the page has changed
         _panel(run, progress)
 
@@ -79,19 +82,20 @@ def running_panel() -> FineTuning | None:
     return run
 
 
-def _panel(run: FineTuning, progress: Progress) -> None:
+def _panel(run: str, progress: Progress) -> None:
     summary = None
-    st.markdown(wording.head(plain(run.name), plain(progress.checkpoint)))
+    st.markdown(wording.head(plain(run), plain(progress.checkpoint)))
     if progress.state == "running":
         st.progress(progress.share, plain(wording.running(progress)))
     else:
         _say_end(run, progress)
     with st.container(horizontal=True, vertical_alignment="center"):
         if progress.state == "running":
-            stopping = wording.STOPPING if training_runs.is_stopping(run) else ""
-            stop_button("stop run", run.stop, wording.STOP_HELP, stopping)
+            folder = trainings.folder(run)
+            stopping = wording.STOPPING if runs.is_stopping(folder) else ""
+            stop_button("stop run", partial(runs.stop, folder), wording.STOP_HELP, stopping)
         else:
-            summary = next((item for item in made_here() if item.name == run.name), None)
+            summary = next((item for item in made_here() if item.name == run), None)
             if summary is not None:
                 _next_step(summary, "panel")
             if st.button(wording.CLOSE, key="close run", icon=":material/close:"):
@@ -110,10 +114,10 @@ def _panel(run: FineTuning, progress: Progress) -> None:
         _wrong_texts(summary, "panel")
 
 
-def _say_end(run: FineTuning, progress: Progress) -> None:
+def _say_end(run: str, progress: Progress) -> None:
     if progress.state == "finished":
         beside = against_chance(progress)
-        sentence = plain(wording.finished(progress, from_home(training_runs.folder(run))))
+        sentence = plain(wording.finished(progress, from_home(trainings.folder(run))))
         if beside is not None and beside.is_above:
             st.success(sentence, icon=":material/check_circle:")
         else:
@@ -156,7 +160,7 @@ def _next_step(summary: RunSummary, area: str) -> None:
         _begin(lambda: training_runs.resume(summary, state.choice().device))
 
 
-def _begin(start: Callable[[], FineTuning]) -> None:
+def _begin(start: Callable[[], str]) -> None:
     with errors_shown():
         st.session_state[WATCHED] = start()
         st.rerun(scope="app")
@@ -172,10 +176,10 @@ def _form() -> None:
             name = _name(labelled)
         buttons = st.container(horizontal=True)
         settings = _settings(buttons, DEFAULTS if labelled is None else default_settings(len(labelled.data.texts)))
-        running = training_runs.running()
+        running = trainings.running()
         ready = labelled and name and settings and running is None
         if running is not None:
-            st.info(plain(wording.one_at_a_time(running.name)))
+            st.info(plain(shared_wording.one_at_a_time(running)))
         pressed = buttons.button(
             plain(wording.start(files.name)),
             key="start run",
@@ -255,7 +259,4 @@ def _delete(summary: RunSummary) -> None:
         if st.button(plain(wording.delete(summary.name)), key=f"delete {summary.name}", type="primary"):
             with errors_shown():
                 delete_run(summary.name)
-                watched = st.session_state.get(WATCHED)
-                if watched is not None and watched.name == summary.name:
-                    del st.session_state[WATCHED]
                 st.rerun()

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Final
 
-from attention_sieve.core.checkpoints.saved_runs import Progress
 from attention_sieve.core.finetuning.chance import ALPHA, NOT_ABOVE, against_chance
 from attention_sieve.core.finetuning.data import MOST_CLASSES_OF_NUMBERS, Task
 from attention_sieve.core.finetuning.movie_reviews import N_HELD_OUT, N_TRAINING
@@ -15,6 +14,7 @@ from attention_sieve.core.finetuning.settings import (
     WARM_UP,
     WEIGHT_DECAY,
 )
+from attention_sieve.core.running import Progress
 from attention_sieve.dashboard.figures.figure import counted, percent
 from attention_sieve.dashboard.wording import duration
 
@@ -133,10 +133,6 @@ def from_tab(name: str) -> str:
     return f"Continuing with **{name}**, which this tab has kept. Uploading another file replaces it."
 
 
-def one_at_a_time(name: str) -> str:
-    return f"{name} is being trained now, and only one run is possible at a time. Start when it has ended, or stop it."
-
-
 def bad_name(name: str, longest: int) -> str:
     if not name:
         return "The new checkpoint has no name. Enter one."
@@ -154,15 +150,6 @@ def name_taken(name: str, folder: str) -> str:
 
 def not_written(folder: str, reason: str) -> str:
     return f"The data cannot be written to {folder} ({reason}). Make room there, or set ATTENTION_SIEVE_CACHE."
-
-
-def not_started(reason: str) -> str:
-    return f"The training program cannot be started ({reason}). Close other programs and try again."
-
-
-def ended_badly(code: int, last: str) -> str:
-    output = f' Its last output: "{last}".' if last else ""
-    return f"The training program ended with exit status {code}.{output}"
 
 
 def comma_in_column(name: str) -> str:

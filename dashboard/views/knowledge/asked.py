@@ -1,24 +1,25 @@
 """What the page Knowledge asks: which tasks and checkpoints to probe, how texts are read, and to start, stop or resume
 the run."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Final
 
 import pandas as pd
 import streamlit as st
 
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.knowledge.trials.progress import TrialsProgress
 from attention_sieve.core.knowledge.trials.result import TrialResult, TrialStage
+from attention_sieve.core.running import Progress
 from attention_sieve.core.texts.text import MAX_BYTES
-from attention_sieve.dashboard import controls, costs
+from attention_sieve.dashboard import controls, costs, runs
 from attention_sieve.dashboard.offers import runs_here
 from attention_sieve.dashboard.plain import errors_shown, plain, show_error
-from attention_sieve.dashboard.progress import stop_button
 from attention_sieve.dashboard.public import NOT_HERE, is_public
 from attention_sieve.dashboard.views.asking import policy
 from attention_sieve.dashboard.views.frame import Visit
-from attention_sieve.dashboard.views.knowledge import runs, wording
+from attention_sieve.dashboard.views.knowledge import runs as knowledge_runs
+from attention_sieve.dashboard.views.knowledge import wording
 from attention_sieve.dashboard.views.knowledge.numbers import (
     SEED_OF_WEIGHTS,
     Settings,
@@ -40,8 +41,6 @@ from attention_sieve.dashboard.views.knowledge.task_files import (
 from attention_sieve.dashboard.views.other_checkpoints import buttons_of_steps, other_checkpoints
 from attention_sieve.dashboard.views.pickers import one_of, some_of, toggle
 
-REFRESH_SECONDS: Final = 1.0
-"""Seconds between two refreshes of a running process."""
 UPLOADER: Final = "tasks of readers"
 
 
@@ -62,11 +61,11 @@ def tasks(sample: bool) -> tuple[TaskFile, ...]:
     """The tasks that can be probed; empty if the reader has to do something first, which the page says."""
     if sample:
         task_files = sample_tasks()
-        if not task_files and may_begin(runs.SAMPLE, wording.MAKING):
+        if not task_files and may_begin(knowledge_runs.sample_folder(), wording.making, wording.STOP_MAKING_HELP):
             st.info(wording.NO_SAMPLE)
             if st.button(wording.MAKE_SAMPLE, key="make sample tasks", icon=":material/account_tree:"):
                 with errors_shown():
-                    runs.make_sample()
+                    knowledge_runs.make_sample()
                     st.rerun()
         return tuple(task for task in task_files if not task.problem)
     # Collapsed once all files are in order, so that results show on the first screen.
@@ -82,25 +81,20 @@ def tasks(sample: bool) -> tuple[TaskFile, ...]:
     return usable
 
 
-def may_begin(job: str, doing: str) -> bool:
-    """Whether a job may begin now: shows the one that is running, and why the last one failed."""
+def may_begin(folder: Path, say: Callable[[Progress], str], stop_help: str) -> bool:
+    """Whether a run may begin in a folder now: shows the one that is on, and why the last one failed."""
     if is_public():
         st.info(NOT_HERE)
         return False
-    if runs.is_running(job):
-        _watch(job, doing)
-        return False
-    if reason := runs.failure(job):
-        st.error(plain(reason), icon=":material/error:")
-    return True
-
-
-@st.fragment(run_every=REFRESH_SECONDS)
-def _watch(job: str, doing: str) -> None:
-    if not runs.is_running(job):
-        st.rerun()
-    with st.container(border=True, key=f"running {job}"):
-        st.markdown(f":material/hourglass_top: {doing} {wording.so_far(*runs.how_far(job))}")
+    progress = runs.look(folder)
+    if progress is None or not runs.is_recent(folder):
+        return True
+    if progress.state != "running":
+        _show_outcome(progress, is_kept=False)
+        return True
+    # The page shows nothing of it before its end.
+    runs.panel(folder, folder.name, say, help=stop_help, stopping=wording.STOPPING, changes=lambda _: None)
+    return False
 
 
 def _upload() -> None:
@@ -206,9 +200,10 @@ def run_panel(
     if is_public():
         st.caption(NOT_HERE)
         return
-    progress = runs.look()
+    folder = knowledge_runs.run_folder()
+    progress = runs.look(folder)
     if progress is not None and progress.state == "running":
-        _watch_run(progress)
+        runs.panel(folder, "probing", wording.running, help=wording.STOP_HELP, stopping=wording.STOPPING)
         return
     results = [[known_result(subject, task, settings, visit) for task in tasks] for subject in subjects]
     n_known = sum(_is_done(result, stages) for row in results for result in row)
@@ -220,8 +215,8 @@ def run_panel(
         for task, result in zip(tasks, row, strict=True)
         if not _is_done(result, stages)
     ]
-    if progress is not None and runs.was_about(unknown):
-        _show_outcome(progress)
+    if progress is not None and knowledge_runs.was_about(unknown):
+        _show_outcome(progress, is_kept=True)
     has_begun = any(result is not None for row in results for result in row)
     if has_begun:
         st.caption(wording.known_already(n_known, len(subjects) * len(tasks)))
@@ -235,7 +230,7 @@ def run_panel(
     if st.button(label, key="probe", icon=":material/play_arrow:", type="primary"):
         trials = [trial_of(subject, task, settings, visit) for subject in subjects for task in missing]
         with errors_shown():
-            runs.start(trials, stages, visit.choice.device, visit.engine.dtype)
+            knowledge_runs.start(trials, stages, visit.choice.device, visit.engine.dtype)
             st.rerun()
 
 
@@ -243,25 +238,11 @@ def _is_done(result: TrialResult | None, stages: Sequence[TrialStage]) -> bool:
     return result is not None and set(stages) <= set(result.stages)
 
 
-def _watch_run(initial: TrialsProgress) -> None:
-    @st.fragment(run_every=REFRESH_SECONDS)
-    def panel() -> None:
-        progress = runs.look()
-        if progress is None or progress.state != "running" or progress.done != initial.done:
-            st.rerun()
-            return
-        st.progress(progress.share, plain(wording.running(progress)))
-        stop_button("stop probing", runs.stop, wording.STOP_HELP, wording.STOPPING if runs.is_stopping() else "")
-
-    with st.container(border=True, key="probing run"):
-        panel()
-
-
-def _show_outcome(progress: TrialsProgress) -> None:
+def _show_outcome(progress: Progress, *, is_kept: bool) -> None:
     if progress.failed:
-        failed_trials = [(plain(failure.trial), plain(failure.why)) for failure in progress.failed]
+        failed_trials = [(plain(failure.piece), plain(failure.why)) for failure in progress.failed]
         st.warning(wording.failures(failed_trials), icon=":material/warning:")
     elif progress.state == "failed":
         st.error(plain(progress.message), icon=":material/error:")
     elif progress.state in ("stopped", "left"):
-        st.info(wording.ended(progress), icon=":material/pause_circle:")
+        st.info(wording.ended(progress, is_kept=is_kept), icon=":material/pause_circle:")

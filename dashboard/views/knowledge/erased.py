@@ -14,8 +14,8 @@ from attention_sieve.core.command_lines import command_line
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.knowledge.erasure.erasure import MOST_TEXTS
 from attention_sieve.dashboard.plain import show_error
+from attention_sieve.dashboard.runs import options_of
 from attention_sieve.dashboard.views.charts import table
-from attention_sieve.dashboard.views.finetune.programs import options_of
 from attention_sieve.dashboard.views.knowledge import runs, wording
 from attention_sieve.dashboard.views.knowledge.asked import may_begin
 from attention_sieve.dashboard.views.knowledge.numbers import Probing, kept_task
@@ -76,7 +76,7 @@ def _read(path: Path) -> pd.DataFrame | None:
 
 
 def _run(probing: Probing, path: Path) -> None:
-    if not may_begin(runs.ERASURE, wording.ERASING):
+    if not may_begin(runs.erasure_folder(), wording.erasing, wording.STOP_ERASING_HELP):
         return
     names = [head_name(*head) for head in sorted(probing.heads)]
     if st.button(wording.erase_button(names), key="erase", icon=":material/ink_eraser:", help=wording.ERASE_HELP):

@@ -9,6 +9,7 @@ import streamlit as st
 from attention_sieve.core.knowledge.trials.result import TrialStage
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.runs import is_on
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.knowledge import asked, runs, wording
@@ -86,7 +87,7 @@ def _results(
     }
     shown_result = results.get((subjects[0].label, task.digest))
     if shown_result is None:
-        st.info(wording.not_probed(plain(task.name), runs.is_on(runs.look())))
+        st.info(wording.not_probed(plain(task.name), is_on(runs.run_folder())))
         return
     report, best = shown_result.report, shown_result.report.best_head
     n_layers, n_heads = above_baselines(report).shape

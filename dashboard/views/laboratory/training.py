@@ -1,5 +1,6 @@
 """Runs of the laboratory on its page: the form of a new one, the active one, and what can be done with each."""
 
+from dataclasses import asdict
 from typing import Final
 
 import streamlit as st
@@ -8,14 +9,11 @@ from attention_sieve.core.checkpoints.saved_runs import SavedRun, delete_run
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.finetuning.journal import read_record
 from attention_sieve.core.laboratory.settings import LARGEST_SEED, LaboratorySettings
-from attention_sieve.dashboard import state
+from attention_sieve.dashboard import runs, state, trainings
 from attention_sieve.dashboard.plain import errors_shown, plain, show_error
-from attention_sieve.dashboard.progress import stop_button
 from attention_sieve.dashboard.public import is_public
-from attention_sieve.dashboard.views.finetune import runs as training_runs
 from attention_sieve.dashboard.views.finetune import wording as training_wording
 from attention_sieve.dashboard.views.finetune.folders import free_name
-from attention_sieve.dashboard.views.finetune.runs import FineTuning
 from attention_sieve.dashboard.views.laboratory import wording
 from attention_sieve.dashboard.views.pickers import one_of
 
@@ -23,21 +21,26 @@ RUN: Final = "model"
 """Key and query parameter of the run that is shown."""
 WATCHED: Final = "laboratory run watched"
 """Key of the run that this reader saw last."""
-LOOK_AGAIN: Final = 1.0
-"""Seconds between two checks of an active run."""
 
 
 def training(*, has_form: bool) -> None:
     """The active run, or else the form of a new one if it is wanted; on a public server neither."""
     if is_public():
         return
-    active = training_runs.running()
+    active = trainings.running()
     if active is not None:
         st.session_state[WATCHED] = active
-        _progress(active)
+        runs.panel(
+            trainings.folder(active),
+            "laboratory",
+            lambda progress: f"{active}: {training_wording.running(progress)}",
+            help=training_wording.STOP_HELP,
+            stopping=training_wording.STOPPING,
+            changes=lambda progress: progress.saved,
+        )
         return
-    if (watched := st.session_state.get(WATCHED)) is not None:
-        progress = training_runs.progress(watched)
+    watched = st.session_state.get(WATCHED)
+    if watched is not None and (progress := trainings.look(watched)) is not None:
         if progress.state == "failed":
             st.error(plain(progress.message), icon=":material/error:")
         elif progress.state == "left":
@@ -55,30 +58,14 @@ def training(*, has_form: bool) -> None:
 
 def _begin(name: str, settings: LaboratorySettings, *, resume: bool = False) -> None:
     try:
-        training_runs.start_laboratory(name, settings, resume=resume)
+        values = {"output": trainings.folder(name), **asdict(settings)}
+        trainings.start(name, ("laboratory", *runs.options_of(values), *(("--resume",) if resume else ())))
     except AnalysisError as error:
         show_error(error)
         return
     st.session_state[RUN] = name
     st.session_state.pop(state.TOY_STEP, None)
     st.rerun()
-
-
-def _progress(active: FineTuning) -> None:
-    """Bar and button of the active run; the page is drawn again at each step that it saves, and at its end."""
-    saved = training_runs.progress(active).saved
-
-    @st.fragment(run_every=LOOK_AGAIN)
-    def panel() -> None:
-        progress = training_runs.progress(active)
-        if progress.state != "running" or progress.saved != saved:
-            st.rerun()
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.progress(progress.share, plain(f"{active.name}: {training_wording.running(progress)}"))
-            stopping = training_wording.STOPPING if training_runs.is_stopping(active) else ""
-            stop_button("stop laboratory", active.stop, training_wording.STOP_HELP, stopping)
-
-    panel()
 
 
 def resume_or_delete(run: SavedRun) -> None:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, pearsonr
 
-from attention_sieve.core.checkpoints.saved_runs import Progress, Validation, ValidationResult
 from attention_sieve.core.finetuning.chance import against_chance
+from attention_sieve.core.running import Progress, Validation, ValidationResult
 from attention_sieve.core.statistics.means import correlation_interval
 
 OF_30 = Validation(30, 16 / 30, None)

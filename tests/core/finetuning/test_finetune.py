@@ -18,22 +18,17 @@ from small_checkpoints import edit_json, save
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
-from attention_sieve.core.checkpoints.saved_runs import (
-    Validation,
-    ask_to_stop,
-    list_runs,
-    read_progress,
-    saved_checkpoints,
-)
+from attention_sieve.core.checkpoints.saved_runs import list_runs
 from attention_sieve.core.errors import AnalysisError, CheckpointError, NoTokens
 from attention_sieve.core.finetuning import command as training_commands
 from attention_sieve.core.finetuning import loop as training_loop
 from attention_sieve.core.finetuning.command import add_commands
 from attention_sieve.core.finetuning.data import held_out_texts, read_training_data
 from attention_sieve.core.finetuning.finetune import finetune, measure_held_out
-from attention_sieve.core.finetuning.journal import Journal, read_record, wrong_texts
+from attention_sieve.core.finetuning.journal import read_record, wrong_texts
 from attention_sieve.core.finetuning.settings import TrainingSettings, default_settings
 from attention_sieve.core.progress import ProgressBar
+from attention_sieve.core.running import Journal, Validation, ask_to_stop, read_progress, saved_checkpoints
 
 ROOT = Path(__file__).parents[3]
 WORDS = "cat dog mat birds black red apples coffee house".split()  # noqa: SIM905

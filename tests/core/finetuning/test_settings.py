@@ -1,28 +1,15 @@
 import gzip
 import json
-import os
 import re
-import subprocess
-import sys
-from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-from full_disk import files_up_to
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from attention_sieve.core.checkpoints.find import find_checkpoint, local_folder
-from attention_sieve.core.checkpoints.saved_runs import (
-    Validation,
-    ValidationResult,
-    ask_to_stop,
-    list_runs,
-    read_progress,
-    saved_checkpoints,
-)
+from attention_sieve.core.checkpoints.saved_runs import list_runs
 from attention_sieve.core.errors import AnalysisError, CheckpointError, TextError
 from attention_sieve.core.finetuning.data import (
     MAX_CLASSES,
@@ -31,7 +18,7 @@ from attention_sieve.core.finetuning.data import (
     held_out_texts,
     read_training_data,
 )
-from attention_sieve.core.finetuning.journal import Journal, Plan, open_run, record_result
+from attention_sieve.core.finetuning.journal import Plan, open_run, record_result
 from attention_sieve.core.finetuning.settings import (
     LEAST_HELD_OUT,
     LEAST_STEPS,
@@ -39,9 +26,13 @@ from attention_sieve.core.finetuning.settings import (
     TrainingSettings,
     default_settings,
 )
+from attention_sieve.core.running import (
+    Journal,
+    read_progress,
+    saved_checkpoints,
+)
 from attention_sieve.core.texts.text import MAX_BYTES, Text
 
-ROOT = Path(__file__).parents[3]
 SETTINGS = TrainingSettings(seed=3)
 PLAN = Plan("bundled", "print", "a.csv", "bytes", None, ("text",), "label", "classes", ("no", "yes"), SETTINGS)
 
@@ -221,134 +212,6 @@ def saved(folder, *steps):
     for step in steps:
         (folder / f"checkpoint-{step}").mkdir(parents=True)
         (folder / f"checkpoint-{step}" / "config.json").write_text("{}")
-
-
-def test_progress_tells_what_was_reported(tmp_path):
-    assert read_progress(tmp_path / "run") is None
-    assert list_runs(tmp_path / "run") == ()
-    journal = Journal(tmp_path / "run", "bundled", message="Loading the checkpoint.")
-    progress = read_progress(journal.folder)
-    assert (progress.state, progress.step, progress.steps) == ("running", 0, 0)
-    assert (progress.message, progress.checkpoint) == ("Loading the checkpoint.", "bundled")
-    journal.note("2 of 9 texts were cut.")
-    journal.validation(Validation(3, None, 0.25))
-    journal.training(20)
-    journal.held_out(ValidationResult(2, 0.6, 0.75, None))
-    journal.loss(2, 0.5)
-    journal.loss(4, 0.25)
-    saved(journal.folder, 10, 4)
-    progress = read_progress(journal.folder)
-    assert (progress.step, progress.steps, progress.message) == (4, 20, "")
-    assert progress.losses == ((2, 0.5), (4, 0.25))
-    assert progress.held_out == (ValidationResult(2, 0.6, 0.75, None),)
-    assert progress.seconds_left >= 0
-    assert progress.saved == (4, 10)
-    assert progress.notes == ("2 of 9 texts were cut.",)
-    assert progress.validation == Validation(3, None, 0.25)
-    journal.end("finished")
-    progress = read_progress(journal.folder)
-    assert (progress.state, progress.seconds_left) == ("finished", None)
-
-
-def test_a_line_that_is_being_written_is_no_error(tmp_path):
-    journal = Journal(tmp_path, "bundled")
-    journal.training(20)
-    journal.loss(1, 0.5)
-    path = tmp_path / "progress.jsonl"
-    whole = path.read_bytes()
-    for n_bytes in range(len(whole) + 1):
-        path.write_bytes(whole[:n_bytes])
-        progress = read_progress(tmp_path)
-        assert progress is None or progress.state == "running"
-    assert progress.losses == ((1, 0.5),)
-
-
-def test_a_run_that_goes_on_after_a_torn_line_is_read_whole(tmp_path):
-    Journal(tmp_path, "bundled").training(20)
-    with (tmp_path / "progress.jsonl").open("a") as file:
-        file.write('{"event": "loss", "st')
-    Journal(tmp_path, "bundled", 7).training(20)
-    assert read_progress(tmp_path).step == 7
-
-
-def test_going_on_forgets_what_came_after_the_saved_step(tmp_path):
-    journal = Journal(tmp_path, "bundled")
-    journal.training(9)
-    for step in (2, 4, 6):
-        journal.held_out(ValidationResult(step, 0.1 * step, None, 0.5))
-        journal.loss(step, 1.0 / step)
-    journal.end("failed", "The disk is full.")
-    assert read_progress(tmp_path).message == "The disk is full."
-    Journal(tmp_path, "bundled", 4)
-    progress = read_progress(tmp_path)
-    assert (progress.state, progress.step, progress.message) == ("running", 4, "")
-    assert [step for step, _ in progress.losses] == [2, 4]
-    assert [measured.step for measured in progress.held_out] == [2, 4]
-
-
-def test_a_run_whose_process_is_gone_is_left(tmp_path):
-    code = "from pathlib import Path; from attention_sieve.core.finetuning.journal import Journal\n"
-    code += f"Journal(Path({str(tmp_path)!r}), 'x')"
-    process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT)
-    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-    assert read_progress(tmp_path).state == "left"  # ended, and its parent has not looked yet
-    assert process.wait() == 0
-    assert read_progress(tmp_path).state == "left"
-
-
-def test_a_process_that_got_the_same_number_later_is_another(tmp_path):
-    Journal(tmp_path, "x")
-    path = tmp_path / "progress.jsonl"
-    line = json.loads(path.read_text())
-    path.write_text(json.dumps(line | {"created": line["created"] - 60}) + "\n")
-    assert read_progress(tmp_path).state == "left"
-
-
-def test_only_a_run_in_progress_is_asked_to_stop(tmp_path):
-    journal = Journal(tmp_path / "run", "x")
-    assert not journal.stop_asked()
-    ask_to_stop(journal.folder)
-    assert journal.stop_asked()
-    assert not journal.stop_asked()
-    journal.end("stopped")
-    for folder in (journal.folder, tmp_path / "absent"):
-        with pytest.raises(AnalysisError, match="No run is in progress"):
-            ask_to_stop(folder)
-    again = Journal(tmp_path / "run", "x")
-    ask_to_stop(again.folder)
-    assert not Journal(tmp_path / "run", "x").stop_asked(), "an old wish does not stop the next run"
-
-
-def test_a_folder_that_cannot_be_written_to_is_named_when_a_run_is_to_stop(tmp_path):
-    journal = Journal(tmp_path, "x")
-    (tmp_path / "stop").symlink_to(tmp_path / "no" / "folder")
-    with pytest.raises(AnalysisError, match=r"cannot be stopped \(No such file or directory\)\. Check"):
-        ask_to_stop(journal.folder)
-
-
-def test_a_report_without_room_is_left_out_whole(tmp_path):
-    journal = Journal(tmp_path, "x")
-    journal.training(9)
-    size = (tmp_path / "progress.jsonl").stat().st_size
-    with (
-        files_up_to(size + 10),
-        pytest.raises(AnalysisError, match=r"Nothing can be saved in .*Free some space on the disk"),
-    ):
-        journal.loss(1, 0.5)
-    assert (tmp_path / "progress.jsonl").stat().st_size == size
-    journal.loss(2, 0.25)
-    assert read_progress(tmp_path).losses == ((2, 0.25),)
-
-
-def test_an_error_reaches_the_reader_where_there_is_no_room_to_note_it(tmp_path):
-    def broken_off():
-        with Journal(tmp_path, "x"):
-            until_read.enter_context(files_up_to(0))
-            raise AnalysisError("The memory is too small.")
-
-    with ExitStack() as until_read, pytest.raises(AnalysisError, match="The memory is too small"):
-        broken_off()
-    assert read_progress(tmp_path).state == "running"
 
 
 def test_runs_are_listed_with_their_checkpoints_in_order(tmp_path):

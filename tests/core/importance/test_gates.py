@@ -15,7 +15,6 @@ from attention_sieve.__main__ import main
 from attention_sieve.core.attention.observed import observe
 from attention_sieve.core.attention.observers import Pass
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
-from attention_sieve.core.checkpoints.saved_runs import ask_to_stop, read_progress, saved_checkpoints
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.finetuning.data import read_training_data
 from attention_sieve.core.finetuning.journal import open_run, plan_of
@@ -30,6 +29,7 @@ from attention_sieve.core.importance.gates.hard_concrete import (
 )
 from attention_sieve.core.importance.gates.settings import HISTORY, GateSettings, append_gates, read_history
 from attention_sieve.core.importance.gates.training import train_gates, trained_gates
+from attention_sieve.core.running import ask_to_stop, read_progress, saved_checkpoints
 
 NEEDED = (0, 1)
 WORDS = ["dog", "mat", "birds", "black", "red", "apples", "coffee", "house"]

@@ -8,6 +8,7 @@ from attention_sieve.__main__ import main
 from attention_sieve.core.knowledge import tasks_command as module
 from attention_sieve.core.knowledge.files.folders import read_tasks
 from attention_sieve.core.knowledge.task import PARTS
+from attention_sieve.core.running import ask_to_stop, read_progress
 
 
 @pytest.fixture
@@ -78,3 +79,26 @@ def test_the_sample_is_made_once(tmp_path, monkeypatch, capsys):
     assert main(["sample-tasks"]) == 0
     assert capsys.readouterr().out == f"The sample tasks already exist. They are in {folder}\n"
     assert asked == [tmp_path / "downloads"]
+
+
+def test_the_sample_tasks_are_made_in_pieces_of_a_hundred_texts_and_can_be_stopped(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path))
+    monkeypatch.setattr(
+        module, "movie_snippets", lambda folder: [f"A film of {number} jokes." for number in range(250)]
+    )
+    journal = tmp_path / "journal"
+    reported, asked = module._reported, []
+
+    def ask_after(texts, of_run):
+        for number, text in enumerate(reported(texts, of_run)):
+            if number == 150:
+                ask_to_stop(journal)
+                asked.append(read_progress(journal))
+            yield text
+
+    monkeypatch.setattr(module, "_reported", ask_after)
+    assert main(["sample-tasks", "--journal", str(journal)]) == 0
+    assert [(progress.step, progress.steps, progress.n_all) for progress in asked] == [(1, 3, 250)]
+    assert read_progress(journal).state == "stopped"
+    assert "Stopped after 1 of 3." in capsys.readouterr().err
+    assert not module.sample_tasks_folder().exists()

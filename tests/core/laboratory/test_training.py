@@ -10,13 +10,14 @@ from safetensors.torch import load_file
 
 from attention_sieve.__main__ import main
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
-from attention_sieve.core.checkpoints.saved_runs import ask_to_stop, list_runs, read_progress
+from attention_sieve.core.checkpoints.saved_runs import list_runs
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.finetuning.journal import open_run
 from attention_sieve.core.laboratory.sequences import VOCABULARY, is_copied
 from attention_sieve.core.laboratory.settings import LaboratoryPlan, LaboratorySettings
 from attention_sieve.core.laboratory.training import made_tokenizer, train
 from attention_sieve.core.probe_texts.make import ProbeTextSettings, fitting_block, probe_texts
+from attention_sieve.core.running import ask_to_stop, read_progress
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import tokenize
 

@@ -11,9 +11,10 @@ import pytest
 from reading import charts, sent
 
 import attention_sieve as sieve
-from attention_sieve.core.checkpoints.saved_runs import Progress, SavedRun, Validation, ValidationResult
+from attention_sieve.core.checkpoints.saved_runs import SavedRun
 from attention_sieve.core.comparison.transitions import RoleChange
 from attention_sieve.core.passes.outputs import Prediction
+from attention_sieve.core.running import Progress, Validation, ValidationResult
 from attention_sieve.dashboard import controls
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.samples import REVIEW

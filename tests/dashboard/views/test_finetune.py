@@ -8,13 +8,14 @@ from threading import Event
 import pytest
 from reading import button, said, told
 
-from attention_sieve.core.checkpoints.saved_runs import Progress, Validation, ValidationResult, delete_run
+from attention_sieve.core.checkpoints.saved_runs import delete_run
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.finetuning.journal import Journal
 from attention_sieve.core.finetuning.movie_reviews import HELD_OUT_FILE, TRAINING_FILE
 from attention_sieve.core.finetuning.settings import TrainingSettings, default_settings
-from attention_sieve.dashboard.views.finetune import programs, wording
+from attention_sieve.core.running import Journal, Progress, Validation, ValidationResult
+from attention_sieve.dashboard import runs, trainings
 from attention_sieve.dashboard.views.finetune import runs as training_runs
+from attention_sieve.dashboard.views.finetune import wording
 from attention_sieve.dashboard.views.finetune.folders import RunRequest, check_name, free_name, keep_data, made_here
 from attention_sieve.dashboard.views.finetune.labelled import known_label, known_segments
 
@@ -31,9 +32,9 @@ LONG = replace(QUICK, epochs=900.0)
 @pytest.fixture(autouse=True)
 def _no_run_before(store):
     """As in a program that has begun no run; what a test began is ended."""
-    training_runs.end()
+    runs.end()
     yield
-    training_runs.end()
+    runs.end()
 
 
 @pytest.fixture
@@ -49,15 +50,14 @@ def asked(small):
 
 def until(run, happened):
     for _ in range(POLLS):
-        if happened(training_runs.progress(run)):
-            return training_runs.progress(run)
+        if happened(trainings.look(run)):
+            return trainings.look(run)
         Event().wait(POLL_SECONDS)
-    pytest.fail(f"waited in vain: {training_runs.progress(run)}")
+    pytest.fail(f"waited in vain: {trainings.look(run)}")
 
 
 def ended(run):
-    run.wait(POLLS * POLL_SECONDS)
-    return training_runs.progress(run)
+    return until(run, lambda now: now.state != "running")
 
 
 def made(name):
@@ -201,22 +201,28 @@ def test_a_run_whose_record_is_spoilt_is_listed_all_the_same(store):
 def test_a_program_that_breaks_is_said_with_its_last_words_and_one_that_cannot_begin_with_its_sentence(
     asked, monkeypatch, tmp_path
 ):
-    monkeypatch.setattr(programs, "environment", lambda: {**os.environ, "PYTHONPATH": "/no/such/folder"})
+    monkeypatch.setattr(runs, "environment", lambda: {**os.environ, "PYTHONPATH": "/no/such/folder"})
     now = ended(training_runs.start(asked("broken")))
     assert now.state == "failed"
     assert "exit status 1" in now.message
     assert "No module named" in now.message
-    (tmp_path / "errors").write_text("A warning.\nThere is no folder /no/such/folder.\n\n")
-    with (tmp_path / "errors").open("rb") as errors:
-        assert programs.Program(None, errors).reason(2) == "There is no folder /no/such/folder."
+    monkeypatch.undo()
+    lost = ended(training_runs.start(asked("lost", data=tmp_path / "lost.csv")))
+    assert (lost.state, lost.message) == (
+        "failed",
+        f"{tmp_path}/lost.csv cannot be read (No such file or directory). Check the path.",
+    )
 
 
 def test_a_run_ends_with_this_program_before_it_has_written_anything(asked):
     run = training_runs.start(asked("early", LONG))
-    training_runs.end()
-    assert not run.is_on
-    assert training_runs.progress(run).state == "stopped"
-    assert not training_runs.folder(run).exists()
+    runs.stop(trainings.folder(run))
+    assert ended(run).state == "stopped"
+    again = training_runs.start(asked("early", LONG))
+    runs.end()
+    assert trainings.running() is None
+    assert trainings.look(again) is None
+    assert not trainings.folder(again).exists()
 
 
 # The page
@@ -331,13 +337,13 @@ def test_a_taken_name_and_numbers_out_of_range_are_said(app, store):
 def test_only_a_result_above_chance_is_a_success_and_wrong_texts_are_shown_as_text(app, store, n_right, is_above):
     journal = Journal(store / "checkpoints" / "ended", "bundled")
     journal.validation(of_30(n_right).validation)
-    journal.training(51)
+    journal.plan(51)
     journal.held_out(of_30(n_right).held_out[0])
     wrong = {"segments": [HOSTILE], "label": "cats", "predicted": "<b>dogs</b>"}
     (journal.folder / "training.json").write_text(json.dumps({"result": {"wrong": [wrong]}}))
     journal.end("finished")
     at = app("fine-tune")
-    at.session_state["run watched"] = training_runs._of_another_program("ended")
+    at.session_state["run watched"] = "ended"
     at.run()
     finished = [each for each in at.info if "Finished after" in each.value]
     assert (len(at.success), len(finished)) == (is_above, not is_above)
@@ -355,8 +361,8 @@ def test_a_run_is_begun_seen_by_all_found_by_another_program_and_resumed_once_it
     at = upload(app("fine-tune", checkpoint=small("bert"), device="cpu", **settings))
     button(at, "Start from").click().run()
     assert not at.error
-    run = training_runs.running()
-    assert (run.name, training_runs.progress(run).state) == ("animals", "running")
+    run = trainings.running()
+    assert (run, trainings.look(run).state) == ("animals", "running")
     with pytest.raises(AnalysisError, match="animals is being trained now, and only one"):
         training_runs.start(asked("second"))
     other = app("fine-tune")
@@ -365,25 +371,22 @@ def test_a_run_is_begun_seen_by_all_found_by_another_program_and_resumed_once_it
         assert button(each, "Start from").disabled
         assert any(shown_button.label == "Stop" for shown_button in each.button)
     until(run, lambda now: now.step >= 6)
-    monkeypatch.setattr(training_runs, "_last", None)
-    elsewhere = training_runs.running()
-    assert elsewhere is not run
-    assert elsewhere.name == "animals"
-    assert training_runs.running() is elsewhere
+    program = runs._programs.pop(trainings.folder(run))  # as another program sees it
+    assert trainings.running() == run
     with pytest.raises(AnalysisError, match="animals is being trained now"):
         training_runs.start(asked("second"))
-    training_runs._process.kill()
+    program.process.kill()
+    program.process.wait()
+    program.errors.close()
     assert ended(run).state == "left"
-    assert ended(elsewhere).state == "left"
-    assert training_runs.running() is None
+    assert trainings.running() is None
     left = made("animals")
     assert training_runs.can_resume(left)
     assert left.request == asked("animals", replace(LONG, save_steps=5), task="classes")
     assert left.data_name == "animals.csv"
-    weights = training_runs.folder(run) / "checkpoint-5" / "model.safetensors"
+    weights = trainings.folder(run) / "checkpoint-5" / "model.safetensors"
     assert left.n_bytes > weights.stat().st_size
     button(other.run(), wording.resume("animals")).click().run()
-    again = training_runs.running()
-    assert (again.name, training_runs.progress(again).state) == ("animals", "running")
-    assert again is not run
-    assert not training_runs.is_stopping(again)
+    again = trainings.running()
+    assert (again, trainings.look(again).state) == ("animals", "running")
+    assert not runs.is_stopping(trainings.folder(again))

@@ -4,10 +4,7 @@ import base64
 import json
 import re
 from dataclasses import replace
-from io import BytesIO
 from pathlib import Path
-from tempfile import TemporaryFile
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,13 +16,13 @@ from attention_sieve.core.knowledge.erasure.command import erasure_table
 from attention_sieve.core.knowledge.erasure.erasure import Erasure, judged
 from attention_sieve.core.knowledge.reconstruction import gain
 from attention_sieve.core.knowledge.report import corrected
-from attention_sieve.core.knowledge.trials.progress import Failed, Reporter, TrialsProgress
 from attention_sieve.core.knowledge.trials.result import read_result
 from attention_sieve.core.knowledge.trials.run import Trials, run_table
+from attention_sieve.core.running import FailedPiece, Journal, Progress
+from attention_sieve.dashboard import runs as all_runs
 from attention_sieve.dashboard.figures.head_map import round_bound
 from attention_sieve.dashboard.plain import WORD_JOINER
 from attention_sieve.dashboard.state import HEADS, WITH
-from attention_sieve.dashboard.views.finetune.programs import Program
 from attention_sieve.dashboard.views.knowledge import numbers, runs, task_files, wording
 from attention_sieve.dashboard.views.knowledge.task_files import (
     TableColumns,
@@ -65,8 +62,8 @@ def probed(given, bert):
     """The small BERT and its random twin, probed for all of it."""
     trials = [replace(each.trial(bert), too_long="skip") for each in own_tasks() if not each.problem]
     twins, folder = [replace(each, random_weights=0) for each in trials], Trials(trials_folder(), "cpu", "float32")
-    run_table(trials, folder, ("heads", "controls", "together"), Reporter(None, 9))
-    run_table(twins, folder, ("heads",), Reporter(None, 3))
+    run_table(trials, folder, ("heads", "controls", "together"), Journal(None))
+    run_table(twins, folder, ("heads",), Journal(None))
     results = map(read_result, trials_folder().glob("*"))
     return {result.report.task: result for result in results if result.trial.random_weights is None}
 
@@ -181,11 +178,10 @@ def test_a_checkpoint_that_cannot_be_found_is_said_and_the_map_of_the_others_sho
 
 @pytest.fixture
 def begun(monkeypatch):
-    """Commands of the programs that are begun, each of which ends at once."""
-    commands, ended = [], SimpleNamespace(process=SimpleNamespace(poll=lambda: 0), errors=BytesIO())
-    monkeypatch.setattr(runs.programs, "begin", lambda command: commands.append(command) or ended)
-    yield commands
-    runs._programs.clear()
+    """Commands of the runs that are begun, none of which is."""
+    commands = []
+    monkeypatch.setattr(all_runs, "begin", lambda folder, command: commands.append(command))
+    return commands
 
 
 def test_what_is_not_probed_yet_is_offered_and_begun(opened, begun):
@@ -201,34 +197,37 @@ def test_what_is_not_probed_yet_is_offered_and_begun(opened, begun):
     assert "--stages=heads" in command
 
 
+def unescaped(said):
+    return said.replace("\\", "").replace(WORD_JOINER, "")
+
+
 def test_how_a_run_ended_is_said_as_it_is_where_it_was_about_what_is_on_screen(opened, begun, monkeypatch):
     button(opened(**{"vectors at": "mean"}), "Probe: 3 tasks in 2 checkpoints").click().run()
-    runs._programs.clear()
 
     def shown(progress, **link):
-        monkeypatch.setattr(runs, "look", lambda: progress)
+        monkeypatch.setattr(all_runs, "look", lambda folder: progress if folder == runs.run_folder() else None)
         at = opened(**link)
         boxes = (*at.info, *at.error, *at.warning)
-        return " ".join(each.value.replace("\\", "").replace(WORD_JOINER, "") for each in boxes)
+        return " ".join(unescaped(each.value) for each in boxes)
 
-    stopped = TrialsProgress(state="stopped", done=2, total=6)
+    stopped = Progress(state="stopped", step=2, steps=6)
     for progress, expected in (
         (stopped, "was stopped after 2 of 6 steps"),
-        (TrialsProgress(state="left", done=1, total=6), "ended before it was done after 1 of 6 steps"),
-        (TrialsProgress(state="failed", message="The disk is <b>full</b>."), "The disk is <b>full</b>."),
-        (TrialsProgress(state="finished", failed=(Failed(trial="odd, *x*", why="too few"),)), "odd, *x*: too few"),
+        (Progress(state="left", step=1, steps=6), "ended before it was done after 1 of 6 steps"),
+        (Progress(state="failed", message="The disk is <b>full</b>."), "The disk is <b>full</b>."),
+        (Progress(state="finished", failed=(FailedPiece("odd, *x*", "too few"),)), "odd, *x*: too few"),
     ):
         assert expected in shown(progress, **{"vectors at": "mean"})
     assert "was stopped" not in shown(stopped, **{"vectors at": "last token"}) + shown(stopped)
 
 
 def test_a_running_run_says_what_it_does():
-    progress = TrialsProgress(
-        done=3, total=8, trial="tense, bundled", doing="Reading vectors", n_texts=5, n_all_texts=90, seconds_left=200.0
+    progress = Progress(
+        "running", 3, 8, piece="tense, bundled", message="Reading vectors", n_done=5, n_all=90, seconds_left=200.0
     )
     expected = "Step 4 of 8: tense, bundled: reading vectors, text 5 of 90. About 3 min left."
     assert wording.running(progress) == expected
-    assert wording.running(replace(progress, trial="")) == "Starting …"
+    assert wording.running(replace(progress, piece="")) == "Starting …"
 
 
 def test_files_of_readers_say_what_is_wrong_with_them(app, given, bert, monkeypatch):
@@ -259,20 +258,24 @@ def test_the_sample_is_made_on_request(app, bert, begun, tmp_path, monkeypatch):
     at = app("knowledge", checkpoint=bert)
     assert wording.NO_SAMPLE in told(at)
     button(at, wording.MAKE_SAMPLE).click().run()
-    assert begun == [("sample-tasks",)]
+    assert begun == [("sample-tasks", f"--journal={runs.sample_folder()}")]
 
 
 def test_while_the_sample_is_made_the_page_says_how_far_it_is(app, bert, begun, tmp_path, monkeypatch):
     monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path))
-    with TemporaryFile() as errors:
-        process = SimpleNamespace(poll=lambda: None)
-        monkeypatch.setitem(runs._programs, runs.SAMPLE, Program(process, errors))
-        at = app("knowledge", checkpoint=bert)
-        assert f"{wording.MAKING} About 1 s so far." in told(at)
-        errors.write(b"20 of 10605 texts after 00:10, about 88:00 to go\n3000 of 10605 texts after 00:20\n")
-        errors.flush()
-        assert f"{wording.MAKING} 3000 of 10605 texts after 00:20." in told(at.run())
-        assert wording.MAKE_SAMPLE not in [each.label for each in at.button]
+    journal = Journal(runs.sample_folder(), message="Downloading film reviews.")
+    at = app("knowledge", checkpoint=bert)
+    (bar,) = at.get("progress")
+    assert unescaped(bar.proto.text) == "Downloading film reviews."
+    journal.plan(107)
+    journal.part("Parsing", 3_000, 10_605)
+    (bar,) = at.run().get("progress")
+    assert unescaped(bar.proto.text) == "Parsing film reviews: text 3,000 of 10,605."
+    assert wording.MAKE_SAMPLE not in [each.label for each in at.button]
+    button(at, "Stop").click().run()
+    assert journal.stop_asked()
+    journal.end("stopped")
+    assert wording.MAKE_SAMPLE in [each.label for each in at.run().button]
 
 
 def test_an_erasure_is_offered_and_its_table_is_told(opened, begun):

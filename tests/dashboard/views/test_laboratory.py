@@ -11,14 +11,12 @@ from laboratory_model import learn_to_copy
 from reading import button, sent, told
 
 from attention_sieve.core.checkpoints.folders import checkpoints_folder
-from attention_sieve.core.checkpoints.saved_runs import ValidationResult
-from attention_sieve.core.finetuning.journal import Journal
 from attention_sieve.core.laboratory.settings import N_HEADS, N_LAYERS
 from attention_sieve.core.laboratory.training import untrained_model
-from attention_sieve.dashboard import public
+from attention_sieve.core.running import Journal, ValidationResult
+from attention_sieve.dashboard import public, runs, trainings
 from attention_sieve.dashboard.controls import is_pair_here
 from attention_sieve.dashboard.offers import laboratory_runs
-from attention_sieve.dashboard.views.finetune import runs as training_runs
 from attention_sieve.dashboard.views.finetune.folders import made_here
 from attention_sieve.dashboard.views.laboratory import wording
 from attention_sieve.dashboard.views.laboratory.numbers import MOST_STEPS, drawn_steps
@@ -45,9 +43,9 @@ def here(learnt, store):
 @pytest.fixture
 def alone(store):
     """As in a program that has begun no run; what a test began is ended."""
-    training_runs.end()
+    runs.end()
     yield
-    training_runs.end()
+    runs.end()
     shutil.rmtree(checkpoints_folder(), ignore_errors=True)
 
 
@@ -123,20 +121,19 @@ def test_a_run_is_trained_watched_stopped_and_deleted_on_the_page(app, alone):
     assert wording.NO_RUN in told(at)
     at.number_input(key="laboratory seed").set_value(7)
     button(at, wording.TRAIN).click().run()
-    run = training_runs.running()
-    assert run is not None
-    assert run.name == "repeats-drawn-seed-7"
+    assert trainings.running() == "repeats-drawn-seed-7"
+    folder = trainings.folder("repeats-drawn-seed-7")
     assert "stop laboratory" in {each.key for each in at.button}
     assert wording.TRAIN not in {each.label for each in at.button}
     at = app("fine-tune")
     assert "repeats-drawn-seed-7" in told(at)
     assert "only one run is possible at a time" in told(at)
-    run.stop()
-    run.wait(WAIT_SECONDS)
-    assert training_runs.progress(run).state == "stopped"
+    runs.stop(folder)
+    runs._programs[folder].process.wait(WAIT_SECONDS)
+    assert runs.look(folder).state == "stopped"
     at = app("laboratory")
     resume = [each.label for each in at.button if each.key == "resume laboratory"]
-    if training_runs.progress(run).saved:
+    if runs.look(folder).saved:
         assert resume == ["Resume repeats-drawn-seed-7"]
         next(each for each in at.button if each.key == "delete laboratory").click().run()
         assert wording.NO_RUN in told(at)
@@ -144,7 +141,7 @@ def test_a_run_is_trained_watched_stopped_and_deleted_on_the_page(app, alone):
 
 def test_what_is_stored_of_another_version_cannot_be_resumed_but_is_shown(app, here):
     with Journal(here, "", 110) as journal:
-        journal.training(220)
+        journal.plan(220)
         journal.held_out(ValidationResult(110, 4.0, 0.1, None))
         journal.end("failed", "<b>The disk</b> is full.")
     (here / "training.json").write_text("{}")

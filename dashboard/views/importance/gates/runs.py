@@ -1,6 +1,5 @@
 """Sweeps of penalties, in folders that hold their settings and progress, and their training in a separate process."""
 
-import atexit
 import hashlib
 import json
 import os
@@ -15,23 +14,19 @@ from typing import Final
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.folders import program_folder
-from attention_sieve.core.checkpoints.saved_runs import STOP, Progress, State, ask_to_stop, read_progress
 from attention_sieve.core.command_lines import given_options
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.finetuning.data import Task
 from attention_sieve.core.importance.gates.settings import GateHistory, GateSettings, read_history
 from attention_sieve.core.json_values import typed_json
-from attention_sieve.dashboard.views.finetune import programs
-from attention_sieve.dashboard.views.finetune import runs as training_runs
+from attention_sieve.core.running import Progress, State, read_progress
+from attention_sieve.dashboard import runs, trainings
 from attention_sieve.dashboard.views.finetune.folders import data_folder
-from attention_sieve.dashboard.views.finetune.programs import Program
 from attention_sieve.dashboard.views.importance.gates import wording
 
 RECORD: Final = "sweep.json"
 KEY_CHARACTERS: Final = 12
 _lock = Lock()
-_programs: Final[dict[Path, Program]] = {}
-"""The processes that this program started, by the folder of their sweep."""
 
 
 @dataclass(frozen=True)
@@ -172,33 +167,15 @@ def start(sweep: PenaltySweep, device: str = "auto") -> PenaltySweep:
     Raises: AnalysisError if a training is running already, or if the sweep cannot be written or started.
     """
     with _lock:
-        if (training := training_runs.running()) is not None:
-            raise AnalysisError(wording.finetuning_is_on(training.name))
+        if (training := trainings.running()) is not None:
+            raise AnalysisError(wording.finetuning_is_on(training))
         if running() is not None:
             raise AnalysisError(wording.ONE_AT_A_TIME)
         merged = joined(sweep)
         keep(merged)
-        if (previous := _programs.pop(merged.folder, None)) is not None:
-            previous.errors.close()
         options = gate_options(merged, str(merged.data), str(merged.folder))
-        _programs[merged.folder] = programs.begin(("gates", *options, f"--device={device}", "--resume"))
+        runs.begin(merged.folder, ("gates", *options, f"--device={device}", "--resume"))
         return merged
-
-
-def stop(sweep: PenaltySweep) -> None:
-    """Stop a sweep after its current step, which is saved; one that has not trained yet ends at once."""
-    penalty = look(sweep).penalty
-    try:
-        if penalty is None:
-            raise AnalysisError(wording.ONE_AT_A_TIME)
-        ask_to_stop(sweep.run_folder(penalty))
-    except AnalysisError:
-        if sweep.folder in _programs:
-            _programs[sweep.folder].process.terminate()
-
-
-def is_stopping(sweep: PenaltySweep) -> bool:
-    return any((sweep.run_folder(penalty) / STOP).exists() for penalty in sweep.penalties)
 
 
 def running() -> PenaltySweep | None:
@@ -213,18 +190,13 @@ def look(sweep: PenaltySweep) -> Now:
     active = [penalty for penalty, run in unfinished.items() if run.state == "running"]
     penalty = next(iter((*active, *unfinished, *reversed(started))), None)
     progress = None if penalty is None else started[penalty]
-    state = _state(sweep, progress, len(started) - len(unfinished))
     number = 1 if penalty is None else sweep.penalties.index(penalty) + 1
-    message = progress.message if progress is not None and state == "failed" else ""
-    status = Now(state, penalty, number, progress, message)
-    program = _programs.get(sweep.folder)
-    code = 0 if program is None else program.process.poll()
-    if code is None:
-        # Until a resumed run writes its first line, the last line is that of the run before.
-        return replace(status, state="running", progress=progress if active else None, message="")
-    if program is not None and code > 0:
-        return replace(status, state="failed", message=program.reason(code))
-    return status
+    state, message = runs.state_of(sweep.folder, _state(sweep, progress, len(started) - len(unfinished)))
+    if state == "failed" and not message and progress is not None:
+        message = progress.message
+    # Until a resumed run writes its first line, the last line is that of the run before.
+    is_new = state == "running" and not active
+    return Now(state or "left", penalty, number, None if is_new else progress, message)
 
 
 def _state(sweep: PenaltySweep, progress: Progress | None, n_finished: int) -> State:
@@ -247,14 +219,4 @@ def gate_options(sweep: PenaltySweep, data: str, output: str) -> list[str]:
         "penalty": ",".join(f"{penalty:g}" for penalty in sweep.penalties),
         "attention": sweep.settings.kind,
     }
-    return [*programs.options_of(values), *given_options(sweep.settings, GateSettings())]
-
-
-@atexit.register
-def _end() -> None:
-    """Ask every sweep that this program started to save its step and end; terminate it if it does not."""
-    for sweep in all_sweeps() if _programs else ():
-        if sweep.folder in _programs and _programs[sweep.folder].process.poll() is None:
-            stop(sweep)
-    while _programs:
-        programs.end(_programs.popitem()[1])
+    return [*runs.options_of(values), *given_options(sweep.settings, GateSettings())]

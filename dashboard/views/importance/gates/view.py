@@ -29,6 +29,7 @@ from attention_sieve.dashboard.figures.importance.gate_densities import MOST, ga
 from attention_sieve.dashboard.figures.importance.gate_scores import gate_scores
 from attention_sieve.dashboard.plain import errors_shown, plain, show_error
 from attention_sieve.dashboard.progress import stop_button
+from attention_sieve.dashboard.runs import is_stopping, stop
 from attention_sieve.dashboard.views.asking import ask
 from attention_sieve.dashboard.views.charts import chart, head_selection, show_head_map, table
 from attention_sieve.dashboard.views.finetune import wording as training_wording
@@ -103,8 +104,8 @@ def _running_panel(importance: Importance, sweep: PenaltySweep) -> None:
         share = 0.0 if progress is None else progress.share
         st.progress(share, plain(wording.running(status.penalty, status.number, len(sweep.penalties), progress)))
         with st.container(horizontal=True, vertical_alignment="center"):
-            stopping = wording.STOPPING if runs.is_stopping(sweep) else ""
-            stop_button("stop gates", partial(runs.stop, sweep), wording.STOP_HELP, stopping)
+            stopping = wording.STOPPING if is_stopping(sweep.folder) else ""
+            stop_button("stop gates", partial(stop, sweep.folder), wording.STOP_HELP, stopping)
             if progress is not None and (measured := training_wording.measured(progress)):
                 st.markdown(measured)
         _live_map(importance, sweep, status)

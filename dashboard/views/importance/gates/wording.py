@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
-from attention_sieve.core.checkpoints.saved_runs import Progress
 from attention_sieve.core.importance.gates.settings import GateSettings
+from attention_sieve.core.running import Progress
 from attention_sieve.dashboard.figures.figure import counted, percent
 from attention_sieve.dashboard.views.importance.wording import interval
 from attention_sieve.dashboard.wording import duration

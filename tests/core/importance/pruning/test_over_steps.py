@@ -12,7 +12,6 @@ from attention_sieve.__main__ import main
 from attention_sieve.core.checkpoints.find import find_checkpoint
 from attention_sieve.core.checkpoints.saved_runs import find_run
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.finetuning.journal import Journal
 from attention_sieve.core.importance.effects import Draws
 from attention_sieve.core.importance.metrics import label_score
 from attention_sieve.core.importance.pruning.curves import RESAMPLES, curve, mean_curve, relative
@@ -25,6 +24,7 @@ from attention_sieve.core.importance.pruning.over_steps import (
     step_curves_table,
 )
 from attention_sieve.core.importance.verdicts import Changes, changes, verdicts
+from attention_sieve.core.running import Journal
 
 pytestmark = pytest.mark.usefixtures("few_random_orders")
 TEXTS = ["the cat ran", "who sat on the mat", "a dog", "she eats red apples", "two birds"]

@@ -10,7 +10,6 @@ from attention_sieve.core.answering import find
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import REMOVED_HEADS
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
-from attention_sieve.core.checkpoints.saved_runs import saved_checkpoints
 from attention_sieve.core.comparison.in_step import compare_batch
 from attention_sieve.core.finetuning.data import read_training_data
 from attention_sieve.core.finetuning.finetune import finetune
@@ -24,6 +23,7 @@ from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
 from attention_sieve.core.relations.settings import RelationSettings
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
+from attention_sieve.core.running import saved_checkpoints
 from attention_sieve.core.similarity.analysis import SIMILARITY_ANALYSIS
 from attention_sieve.core.similarity.distances import closest_pair, layer_distances, nearest_heads, present_heads
 from attention_sieve.core.similarity.layout import head_plane, head_tree

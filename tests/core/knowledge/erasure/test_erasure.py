@@ -31,6 +31,7 @@ from attention_sieve.core.knowledge.task import PARTS, Task, TaskExample
 from attention_sieve.core.knowledge.vectors import usual_pooling
 from attention_sieve.core.passes.readout import Readout, model_of
 from attention_sieve.core.passes.texts import prepare_all
+from attention_sieve.core.running import Stopped
 from attention_sieve.core.texts.text import Text
 
 WORDS = ("cat", "dog", "bird", "mat", "house", "the", "a", "ran", "saw", "ate")
@@ -84,7 +85,7 @@ def planted(folders):
 
 
 def erased(checkpoint, task, pooling, heads, **more):
-    return erase(reading_of(checkpoint, task, pooling), heads, **more)
+    return list(erase(reading_of(checkpoint, task, pooling), heads, **more))
 
 
 def verdicts(erasures, n_tests=None):
@@ -263,3 +264,18 @@ def test_the_command_writes_a_row_for_each_head(folders, tmp_path, monkeypatch, 
     assert "--best is 0. Give 1 or more." in capsys.readouterr().err
     assert main(["erase", *options, "--heads=7-7"]) == 2
     assert "has no head L7 H7" in capsys.readouterr().err
+
+
+def test_an_erasure_is_stopped_before_any_of_its_passes(planted):
+    checkpoint, task, pooling = planted
+    n_passes = []
+
+    def check():
+        n_passes.append(1)
+        if len(n_passes) == 3:
+            raise Stopped
+
+    found = erase(reading_of(checkpoint, task, pooling), [PLANTED, OTHER], check=check)
+    with pytest.raises(Stopped):
+        next(found)
+    assert len(n_passes) == 3

@@ -17,16 +17,15 @@ from small_checkpoints import N_HEADS, N_LAYERS
 from torch.nn.modules.module import register_module_forward_pre_hook
 
 from attention_sieve.__main__ import _entry, main
-from attention_sieve.core.checkpoints.saved_runs import STOP
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.knowledge.reconstruction import Reconstruction, gain
 from attention_sieve.core.knowledge.report import Selectivity, TaskReport
 from attention_sieve.core.knowledge.trials import run as running
 from attention_sieve.core.knowledge.trials.command import read_trials, stages_of
-from attention_sieve.core.knowledge.trials.progress import PROGRESS, Reporter, read_trials_progress, stop_trials
 from attention_sieve.core.knowledge.trials.result import STAGES, read_result
 from attention_sieve.core.knowledge.trials.run import DOING, Trials, run_table
 from attention_sieve.core.knowledge.trials.trial import Trial, lines_of, name_of, row_path, task_sha256, trial_of
+from attention_sieve.core.running import STOP, Journal, ask_to_stop, read_progress
 
 
 @pytest.fixture(autouse=True)
@@ -125,76 +124,46 @@ def test_a_damaged_row_is_computed_anew(trial, trials, rows):
 
 
 def test_a_stop_keeps_what_is_finished_and_going_on_computes_the_rest(trial, trials, rows, tmp_path):
-    journal, other = tmp_path / "journal", replace(trial, seed=1)
-    reporter = Reporter(journal, 2)
-    begun = reporter.begin
+    folder, other = tmp_path / "journal", replace(trial, seed=1)
+    journal = Journal(folder)
+    begun = journal.piece
 
-    def begin(name, n_texts):
-        begun(name, n_texts)
-        if reporter.progress.done == 1:
-            stop_trials(journal)
+    def begin(name):
+        begun(name)
+        if journal.step == 1:
+            ask_to_stop(folder)
 
-    reporter.begin = begin
-    assert [result.trial for result in run_table([trial, other], trials, ("heads",), reporter)] == [trial]
-    stopped = read_trials_progress(journal)
-    assert (stopped.state, stopped.done, stopped.total) == ("stopped", 1, 2)
-    reporter = Reporter(journal, 2)
-    assert len(run_table([trial, other], trials, ("heads",), reporter)) == 2
-    assert read_trials_progress(journal).state == "finished"
+    journal.piece = begin
+    assert [result.trial for result in run_table([trial, other], trials, ("heads",), journal)] == [trial]
+    stopped = read_progress(folder)
+    assert (stopped.state, stopped.step, stopped.steps) == ("stopped", 1, 2)
+    assert len(run_table([trial, other], trials, ("heads",), Journal(folder))) == 2
+    assert read_progress(folder).state == "finished"
     assert len(list(rows.iterdir())) == 2
 
 
 def test_a_stop_ends_within_a_stage_and_loses_only_that_one(trial, trials, rows, tmp_path):
-    journal, n_steps, before = tmp_path / "journal", [], torch.get_num_threads()
-    reporter = Reporter(journal, 2)
-    checked = reporter.check
+    folder, n_steps, before = tmp_path / "journal", [], torch.get_num_threads()
+    journal = Journal(folder)
+    checked = journal.check
 
     def check():
-        n_steps.append(reporter.progress.done)
-        if n_steps.count(1) == 5 and reporter.progress.doing == DOING["together"]:
-            (journal / STOP).touch()  # while the probes of the second stage are fitted
+        n_steps.append(journal.step)
+        if n_steps.count(1) == 5 and journal.progress.message == DOING["together"]:
+            (folder / STOP).touch()  # while the probes of the second stage are fitted
         checked()
 
-    reporter.check = check
+    journal.check = check
     trials.run(trial, ("heads",))
     torch.set_num_threads(2)
     try:
-        (result,) = run_table([trial], trials, ("heads", "together"), reporter)
+        (result,) = run_table([trial], trials, ("heads", "together"), journal)
     finally:
         torch.set_num_threads(before)
     assert result.stages == read_result(only_file(rows)).stages == ("heads",)
-    progress = read_trials_progress(journal)
-    assert (progress.state, progress.done) == ("stopped", 1)
+    progress = read_progress(folder)
+    assert (progress.state, progress.step) == ("stopped", 1)
     assert n_steps.count(1) < 5 + 2 * 2
-
-
-def test_the_time_left_is_estimated_by_texts(tmp_path):
-    outer = time.monotonic()
-    reporter = Reporter(tmp_path, 3)
-    inner = time.monotonic()
-    reporter.expect(100 + 900 + 500)
-    reporter.begin("small", 100)
-    sum(range(10**6))
-    inner = time.monotonic() - inner
-    reporter.done(was_kept=False)
-    outer = time.monotonic() - outer
-    assert 14 * inner <= reporter.progress.seconds_left <= 14 * outer
-    reporter.begin("kept", 900)
-    reporter.done(was_kept=True)
-    assert reporter.progress.seconds_left >= 5 * inner
-    reporter.begin("large", 500)
-    reporter.done(was_kept=False)
-    assert reporter.progress.seconds_left == 0
-
-
-def test_the_progress_of_a_process_that_is_gone_is_left(tmp_path):
-    Reporter(tmp_path, 3)
-    written = json.loads((tmp_path / PROGRESS).read_text())
-    assert read_trials_progress(tmp_path).state == "running"
-    (tmp_path / PROGRESS).write_text(json.dumps(written | {"created": written["created"] - 100}))
-    assert read_trials_progress(tmp_path).state == "left"
-    with pytest.raises(AnalysisError, match="nothing to stop"):
-        stop_trials(tmp_path)
 
 
 def test_the_command_runs_a_table_and_says_what_the_commands_for_one_checkpoint_say(trial, tmp_path, rows, capsys):
@@ -230,18 +199,18 @@ def test_ctrl_c_says_what_is_done_and_the_same_command_goes_on(trial, tmp_path, 
     monkeypatch.setattr(sys, "argv", ["attention_sieve", "trials", *options])
 
     def interrupt_once_a_stage_is_done():
-        while getattr(read_trials_progress(journal), "done", 0) == 0:
+        while getattr(read_progress(journal), "step", 0) == 0:
             time.sleep(0.01)
         signal.raise_signal(signal.SIGINT)
 
     Thread(target=interrupt_once_a_stage_is_done, daemon=True).start()
     assert _entry() == 130
-    progress = read_trials_progress(journal)
+    progress = read_progress(journal)
     assert capsys.readouterr().err == (
-        f"Stopped after {progress.done} of 40 stages of trials; run the same command again to continue.\n"
+        f"Stopped after {progress.step} of 40 stages of trials; run the same command again to continue.\n"
     )
     assert progress.state == "stopped"
-    assert 0 < progress.done <= len(list(rows.glob("*.parquet"))) < 40
+    assert 0 < progress.step <= len(list(rows.glob("*.parquet"))) < 40
 
 
 def test_values_of_a_trial_are_a_trial_again(trial):
@@ -284,6 +253,6 @@ def test_one_trial_that_cannot_be_run_is_said_and_does_not_end_the_others(trial,
     said = capsys.readouterr()
     assert "length, " in said.out
     assert "lost.txt cannot be read" in said.err
-    progress = read_trials_progress(journal)
-    assert (progress.state, progress.done, progress.total) == ("finished", 2, 2)
-    assert [failed.trial.split(",")[0] for failed in progress.failed] == ["lost"]
+    progress = read_progress(journal)
+    assert (progress.state, progress.step, progress.steps) == ("finished", 2, 2)
+    assert [failed.piece.split(",")[0] for failed in progress.failed] == ["lost"]

@@ -3,9 +3,9 @@
 import numpy as np
 from drawn import Drawn
 
-from attention_sieve.core.checkpoints.saved_runs import Progress, Validation, ValidationResult
 from attention_sieve.core.comparison.differences import LayerShift, PairedTests
 from attention_sieve.core.roles.roles import COARSE_ROLES, ROLES
+from attention_sieve.core.running import Progress, Validation, ValidationResult
 from attention_sieve.dashboard.figures.comparison.checkpoints import role_small_multiples
 from attention_sieve.dashboard.figures.comparison.depths import overall_shares, roles_by_depth
 from attention_sieve.dashboard.figures.comparison.shifts import (

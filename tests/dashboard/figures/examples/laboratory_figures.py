@@ -3,7 +3,7 @@
 import numpy as np
 from drawn import Drawn
 
-from attention_sieve.core.checkpoints.saved_runs import ValidationResult
+from attention_sieve.core.running import ValidationResult
 from attention_sieve.dashboard.figures.laboratory.formation import NO_HEADS, Strongest, formation
 
 ROLES = ("previous", "induction", "duplicate")

@@ -11,11 +11,11 @@ from reading import button, command_of, said, sent, told
 
 from attention_sieve.__main__ import main
 from attention_sieve.core.checkpoints.find import find_checkpoint
-from attention_sieve.core.checkpoints.saved_runs import read_progress
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.finetuning.journal import Journal
 from attention_sieve.core.importance.gates.settings import GateSettings, read_history
+from attention_sieve.core.running import Journal, read_progress
 from attention_sieve.dashboard import controls
+from attention_sieve.dashboard import runs as all_runs
 from attention_sieve.dashboard import wording as files_wording
 from attention_sieve.dashboard.figures.importance.gate_scores import gate_scores
 from attention_sieve.dashboard.views.finetune.folders import keep_data
@@ -50,7 +50,7 @@ def sweep_of(classifier, store):
 @pytest.fixture(autouse=True)
 def _no_program_stays():
     yield
-    runs._end()
+    all_runs.end()
 
 
 def until(happened):
@@ -121,8 +121,8 @@ def test_a_sweep_says_how_far_it_is(sweep_of):
     assert (runs.look(sweep).state, runs.look(sweep).penalty, sweep.finished) == ("left", 0.1, (0.1,))
     journal = Journal(second, sweep.checkpoint)
     assert (runs.look(sweep).state, runs.look(sweep).number) == ("running", 2)
-    runs.stop(sweep)
-    assert runs.is_stopping(sweep)
+    all_runs.stop(sweep.folder)
+    assert all_runs.is_stopping(sweep.folder)
     journal.end("failed", "No room.")
     assert (runs.look(sweep).state, runs.look(sweep).message) == ("failed", "No room.")
     Journal(second, sweep.checkpoint).end("finished")

@@ -6,7 +6,7 @@ import pytest
 from reading import charts, command_of, said, told
 
 from attention_sieve.__main__ import main
-from attention_sieve.core.finetuning.journal import Journal
+from attention_sieve.core.running import Journal
 from attention_sieve.core.texts.text import read_typed
 from attention_sieve.dashboard import controls
 from attention_sieve.dashboard.files.provenance import lines_of

@@ -1,0 +1,202 @@
+"""Runs as pages begin, watch and stop them: each a command of this project in a process of its own.
+
+The folder of a run says how far it is (attention_sieve.core.running), whichever program began it. A run that this
+program began ends with it, and goes on from what it kept.
+"""
+
+import atexit
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import IO, Final
+
+import streamlit as st
+
+from attention_sieve import ROOT
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.running import PROGRESS, STOP, Progress, State, ask_to_stop, read_progress
+from attention_sieve.dashboard import wording
+from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.progress import stop_button
+from attention_sieve.dashboard.public import check_not_public
+
+LAST_BYTES: Final = 4_000
+"""Bytes read from the end of standard error: enough for the last line."""
+LOOK_SECONDS: Final = 1.0
+"""Seconds between two looks at a run that is on."""
+ENDS_WITHIN: Final = 5.0
+"""Seconds for a run to keep its step when this program ends."""
+
+
+@dataclass(eq=False, kw_only=True)
+class _Program:
+    """The process of a run."""
+
+    process: "subprocess.Popen[bytes]"
+    errors: IO[bytes]
+    """File that receives its standard error."""
+    was_ended: bool = False
+    """Whether it was ended here before it could be asked to stop."""
+
+    def last_line(self) -> str:
+        """The last line on standard error that is not empty; empty if there is none."""
+        number = self.errors.fileno()
+        start = max(0, os.fstat(number).st_size - LAST_BYTES)
+        end = os.pread(number, LAST_BYTES, start).decode(errors="replace")  # leaves the process its place in the file
+        return next((line.strip() for line in reversed(end.splitlines()) if line.strip()), "")
+
+
+_programs: Final[dict[Path, _Program]] = {}
+"""The last process that this program began for the run in a folder."""
+
+
+def begin(folder: Path, command: Sequence[str]) -> None:
+    """Begin a command of this project whose run is in a folder.
+
+    Raises: AnalysisError if its process cannot be started, and on a public server.
+    """
+    check_not_public()
+    # A file never blocks when unread, unlike a pipe, and is deleted when closed.
+    errors = tempfile.TemporaryFile()  # noqa: SIM115
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "attention_sieve", *command],
+            env=environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            start_new_session=True,  # else Ctrl+C would end the run before it can keep its step
+        )
+    except OSError as error:
+        errors.close()
+        raise AnalysisError(wording.not_started(error.strerror or str(error))) from None
+    if (previous := _programs.pop(folder, None)) is not None:
+        previous.errors.close()
+    _programs[folder] = _Program(process=process, errors=errors)
+
+
+def options_of(values: Mapping[str, object]) -> list[str]:
+    """Options with their values, as `--option=value`, so that no value is taken for an option; None has no option."""
+    return [f"--{name.replace('_', '-')}={value}" for name, value in values.items() if value is not None]
+
+
+def state_of(folder: Path, recorded: State | None) -> tuple[State | None, str]:
+    """The state of the run in a folder, and why it failed where only its process knows.
+
+    Args:
+        recorded: what the folder says; None where it says nothing.
+    """
+    program = _programs.get(folder)
+    code = 0 if program is None else program.process.poll()
+    if code is None:
+        return "running", ""  # until it writes its first line, the folder says how the run before it ended
+    if program is None or code == 0 or recorded in ("finished", "stopped", "failed"):
+        return recorded, ""
+    if code > 0:
+        # Status 2 comes with a sentence of ours.
+        line = program.last_line()
+        return "failed", line if code == 2 and line else wording.ended_badly(code, line)
+    return "stopped" if program.was_ended else recorded, ""
+
+
+def look(folder: Path) -> Progress | None:
+    """Progress of the run in a folder, whichever program began it; None where there is none."""
+    progress = read_progress(folder)
+    state, why = state_of(folder, None if progress is None else progress.state)
+    if state is None or (progress is not None and progress.state == state):
+        return progress
+    return replace(progress or Progress(state), state=state, message=why, seconds_left=None)
+
+
+def is_on(folder: Path) -> bool:
+    progress = look(folder)
+    return progress is not None and progress.state == "running"
+
+
+def is_stopping(folder: Path) -> bool:
+    return any((part / STOP).exists() for part in _parts(folder))
+
+
+def stop(folder: Path) -> None:
+    """Ask the run in a folder to stop after its current step, which it keeps; one that has written nothing yet is ended
+    at once."""
+    states = {part: read_progress(part) for part in _parts(folder)}
+    on = (part for part, progress in states.items() if progress is not None and progress.state == "running")
+    try:
+        ask_to_stop(next(on, folder))
+    except AnalysisError:
+        if folder in _programs:
+            _programs[folder].was_ended = True
+            _programs[folder].process.terminate()
+
+
+def _parts(folder: Path) -> tuple[Path, ...]:
+    """The folder of a run, and those of the runs that it consists of, such as one for each penalty."""
+    return (folder, *(path.parent for path in folder.glob(f"*/{PROGRESS}")))
+
+
+def is_recent(folder: Path) -> bool:
+    """Whether the run in a folder is on, or was begun since this program began."""
+    return folder in _programs or is_on(folder)
+
+
+def begun_here() -> tuple[Path, ...]:
+    """Folders of the runs that this program began and that are on."""
+    return tuple(folder for folder, program in _programs.items() if program.process.poll() is None)
+
+
+def panel(
+    folder: Path,
+    key: str,
+    say: Callable[[Progress], str],
+    *,
+    help: str,
+    stopping: str,
+    changes: Callable[[Progress], object] = lambda progress: progress.step,
+) -> None:
+    """The panel of a run that is on: how far it is, and a button that stops it.
+
+    Args:
+        say: one sentence on what it does; a reader's words in it are escaped here.
+        help: what becomes of the work when it is stopped.
+        stopping: said while it ends.
+        changes: what the rest of the page shows of the run; the page is drawn again when it is another.
+    """
+    before = look(folder)
+
+    @st.fragment(run_every=LOOK_SECONDS)
+    def refreshed() -> None:
+        progress = look(folder)
+        if progress is None or progress.state != "running" or before is None or changes(progress) != changes(before):
+            st.rerun()
+        st.progress(progress.share, plain(say(progress)))
+        stop_button(f"stop {key}", partial(stop, folder), help, stopping if is_stopping(folder) else "")
+
+    with st.container(border=True, key=key):
+        refreshed()
+
+
+@atexit.register
+def end() -> None:
+    """Ask the runs that this program began to keep their step and end; terminate those that do not, and forget all."""
+    for folder in begun_here():
+        stop(folder)
+    while _programs:
+        _, program = _programs.popitem()
+        try:
+            program.process.wait(ENDS_WITHIN)
+        except subprocess.TimeoutExpired:
+            program.process.terminate()
+            program.process.wait(ENDS_WITHIN)
+        program.errors.close()
+
+
+def environment() -> dict[str, str]:
+    """Environment of this process, with the project on the path, so that the working folder can stay the same."""
+    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
