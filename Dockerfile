@@ -7,7 +7,7 @@ USER reader
 WORKDIR /home/reader/attention-sieve
 COPY --chown=reader . .
 ENV OMP_WAIT_POLICY=PASSIVE
-RUN make .venv/prepared
+RUN make prepared
 # Whoever comes, comes through a proxy, which says from where.
 ENV HOST=localhost CHECKPOINTS=bundled FORWARDED_ALLOW_IPS=*
 EXPOSE 7860

@@ -5,18 +5,15 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PREPARED_FROM := requirements.txt $(wildcard dashboard/samples/*) cache/store/store.py core/roles/roles.py core/roles/sieves.py \
-    core/roles/measures.py core/roles/matched_pairs.py core/roles/permuted_keys.py core/surface/analysis.py \
-    core/word_links/pronouns.py
 export OMP_WAIT_POLICY ?= PASSIVE
 # The tests start many processes: each reads what the first one has compiled.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: app audit bench class imports lock packages pages pictures programs ray samples soak style test types units \
-    sample-checkpoint sample-decoder sample-tasks
+.PHONY: app audit bench class imports lock packages pages pictures prepared programs quick ray samples soak style test \
+    types units sample-checkpoint sample-decoder sample-tasks
 # The fine-tuned pair of the last lesson is made beside the dashboard, when nothing else needs the processor; what shows
 # it appears once it is there. It stops with the dashboard, and the next start goes on with it.
-app: $(VENV)/prepared
+app: prepared
 	@OMP_NUM_THREADS=1 nice -n 19 $(BIN)/python -m attention_sieve sample-checkpoint > $(VENV)/sample-checkpoint.log 2>&1 & \
 	pair=$$!; trap 'kill $$pair 2> /dev/null' EXIT INT TERM; \
 	$(BIN)/streamlit run dashboard/server.py $(if $(RESULTS),-- --results '$(RESULTS)')
@@ -26,7 +23,7 @@ ADDRESS ?= 0.0.0.0
 PORT ?= 8501
 HOST ?= $(shell hostname)
 CHECKPOINTS ?= bundled
-class: $(VENV)/prepared
+class: prepared
 	$(BIN)/python -m attention_sieve.dashboard.web.class_link $(HOST) $(PORT)
 	ATTENTION_SIEVE_PUBLIC=1 ATTENTION_SIEVE_CHECKPOINTS='$(CHECKPOINTS)' $(BIN)/streamlit run dashboard/server.py \
 	    --server.address $(ADDRESS) --server.port $(PORT) --server.headless true \
@@ -51,6 +48,12 @@ test:
 
 build/steps/%:
 	@{ $(MAKE) $* || touch $@.failed; } 2>&1 | tee $@
+
+# In two minutes: style, imports, types, and the tests of what differs from a commit, by default of what is not committed.
+SINCE ?= HEAD
+quick: style imports types
+	tests=$$($(BIN)/python tests/helpers/changed.py $(SINCE)); \
+	[ -z "$$tests" ] || $(BIN)/python -m pytest --numprocesses=$(PROCESSES) --dist=worksteal $$tests
 
 style: $(VENV)/test-installed
 	$(BIN)/ruff check .
@@ -147,6 +150,6 @@ $(VENV)/compiled: $(VENV)/test-installed
 ray: $(VENV)/installed
 	$(PIP_INSTALL) -r requirements-ray.txt
 
-$(VENV)/prepared: $(VENV)/installed $(PREPARED_FROM)
+# What the first visit shows, and only what the store does not have in the present version.
+prepared: $(VENV)/installed
 	$(BIN)/python -m attention_sieve.dashboard.prepare
-	@touch $@

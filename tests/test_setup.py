@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from changed import closest_tests
 
 from benchmarks.shared.programs import NO_CHROMIUM, is_debian
 
@@ -144,3 +145,20 @@ def test_the_contributors_page_names_targets_and_tests_that_are_there():
     assert len(paths) > 12
     assert [path for path in paths if not (ROOT / path).exists()] == []
     assert len(page.encode()) <= 6 * 1024
+
+
+@pytest.mark.parametrize(
+    ("changed", "tests"),
+    [
+        ("core/running.py", "tests/core/test_running.py"),
+        ("core/roles/written.py", "tests/core/roles/test_written.py"),
+        ("core/knowledge/erasure/passes.py", "tests/core/knowledge/erasure"),
+        ("dashboard/views/knowledge/asked.py", "tests/dashboard/views/test_knowledge.py"),
+        ("tests/core/test_running.py", "tests/core/test_running.py"),
+        ("tests/core/test_that_is_gone.py", None),
+        ("dashboard/wording.py", None),
+        ("README.md", None),
+    ],
+)
+def test_the_tests_of_a_changed_file_are_those_of_its_name_or_its_room(changed, tests):
+    assert closest_tests(Path(changed)) == (None if tests is None else Path(tests))
