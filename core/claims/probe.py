@@ -19,6 +19,7 @@ from attention_sieve.core.roles.question import MATCHED_PAIRS, matched_question,
 from attention_sieve.core.roles.record import Pairs, in_causal_models
 from attention_sieve.core.roles.roles import DECODER_ROLES, ROLES, role_named, role_title
 from attention_sieve.core.statistics.means import document_numbers
+from attention_sieve.core.texts.equal import different_rows, text_numbers
 from attention_sieve.core.texts.text import Text
 
 PROBES: Final[dict[str, ProbeKind]] = {
@@ -166,15 +167,6 @@ def _at_distance(role: str) -> Question[Text, TextMatches] | None:
     return MATCHED_PAIRS if role in SYNTACTIC else matched_question(role)
 
 
-def _different(texts: Sequence[ClaimText]) -> list[int]:
-    """Indices of the first of each of some texts that are equal but for spaces."""
-    first = dict[Any, int]()
-    for index, each in enumerate(texts):
-        words = tuple(tuple(segment.split()) for segment in each.text.segments)
-        first.setdefault((words, each.text.given), index)
-    return list(first.values())
-
-
 def probed(texts: Sequence[ClaimText], answers: ProbeAnswers, settings: ClaimSettings) -> ProbedRole:
     """The scores for the role, with those of the controls.
 
@@ -190,7 +182,7 @@ def probed(texts: Sequence[ClaimText], answers: ProbeAnswers, settings: ClaimSet
         greatest=every.greatest[:, role_index],
     )
     rows = np.flatnonzero([not each.is_fixed for each in texts])
-    different = _different([texts[row] for row in rows.tolist()])
+    different = different_rows(text_numbers([texts[row].text for row in rows.tolist()]))
     own = rows[different]
     if np.isnan(of_role.scores[own]).all():
         role, name = role_named(settings.claim.role), role_title(settings.claim.role)

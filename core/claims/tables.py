@@ -11,6 +11,7 @@ from attention_sieve.core.roles.hypotheses import FEWEST, corrected
 from attention_sieve.core.roles.roles import role_title
 from attention_sieve.core.roles.uncertainty.anytime import as_odds, odds
 from attention_sieve.core.statistics.cases import LEAST_TIMES
+from attention_sieve.core.texts.equal import equal_texts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -150,9 +151,8 @@ def notes(finding: ClaimFinding) -> list[str]:
     probed, n_units = finding.probed, int(finding.tests.texts.max())
     unit = "texts" if probed.document is None else "documents"
     said = list[str]()
-    if probed.n_equal:
-        n_given = probed.n_equal + len(probed.scored.scores)
-        said.append(f"{probed.n_equal:,} of {n_given:,} texts are equal to others: equal texts count once.")
+    if note := equal_texts(probed.n_equal, probed.n_equal + len(probed.scored.scores)):
+        said.append(note)
     if n_units < FEWEST:
         said.append(f"These are {n_units} {unit}, fewer than {FEWEST}: others may well give other verdicts. Give more.")
     if finding.claim.role == "local" and n_units < FEWEST_OF_LOCAL:

@@ -37,11 +37,13 @@ def compare(arguments: argparse.Namespace) -> None:
     check_output(arguments.output, TABLES, [arguments.a, arguments.b])
     a, b = on_same_texts(*tables)
     criterion = settings_of(arguments, Criterion.usual(a.scored.scale))
-    sides = [role_finding(side.scored, criterion) for side in (a, b)]
+    sides = [role_finding(side.scored, criterion, numbers=side.numbers) for side in (a, b)]
     found = compared(sides, [side.facts.get("dtype", "") for side in tables], arguments.least_difference)
     n_texts = len({text for side in tables for text in side.texts})
     if len(a.texts) < n_texts:
         print(f"{n_texts - len(a.texts)} of {n_texts} texts are in one file only and were left out.", file=sys.stderr)
+    if sides[0].note:
+        print(sides[0].note, file=sys.stderr)
     facts = facts_of_both(a.facts, b.facts) | criterion.facts | found.facts
     write_table(arguments.output, found.table, facts)
     print(_summary(found, criterion.tau), file=sys.stderr)

@@ -23,7 +23,7 @@ COMPARISON_COLUMNS: Final = {
     "role": "name of the role",
     "layer": "index of the layer, from 0",
     "head": "index of the head, from 0",
-    "texts": "number of texts with a score under both checkpoints",
+    "texts": "number of different texts with a score under both checkpoints; equal texts count once",
     "mean_a": "mean score under the reference",
     "mean_b": "mean score under the compared checkpoint",
     "difference": "mean of b - a, in which differences up to rounding count as 0: in float32 those up to 0.00001 of "
@@ -100,8 +100,8 @@ def compared(
     """
     a, b = sides
     tests = paired_tests(
-        a.scored.scores,
-        b.scored.scores,
+        a.counted.scores,
+        b.counted.scores,
         a.scored.roles,
         a.tests.settings,
         rounding=max(ROUNDING.get(dtype, ROUNDING["float32"]) for dtype in dtypes),

@@ -13,6 +13,7 @@ from attention_sieve.core.roles.question import scores_question
 from attention_sieve.core.roles.uncertainty.anytime import as_odds, holds_by_evidence, role_evidence
 from attention_sieve.core.roles.uncertainty.intervals import with_syntactic_intervals
 from attention_sieve.core.statistics.series import SCORE_BINS, SHARE_BINS, TAUS, Series, Values
+from attention_sieve.core.texts.equal import text_numbers
 from attention_sieve.core.texts.text import Text
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ COLUMNS: Final = {
     "role": "name of the role",
     "layer": "index of the layer, from 0",
     "head": "index of the head, from 0",
-    "texts": "number of texts to which the role applies",
+    "texts": "number of different texts to which the role applies; equal texts count once",
     "mean": "mean of the score",
     "std": "standard deviation of the score",
     "low": "lower end of the confidence interval of the mean: by the bootstrap-t for syntactic roles, otherwise "
@@ -91,7 +92,8 @@ def role_table(finding: RoleFinding) -> "pd.DataFrame":
     """A row per role, layer and head, with COLUMNS."""
     from attention_sieve.core.roles.tables import head_table  # imports pandas, which the first page does without
 
-    scored, tests = finding.scored, with_syntactic_intervals(finding.tests, finding.scored.scores)
+    scored = finding.counted
+    tests = with_syntactic_intervals(finding.tests, scored.scores)
     stays = stability(tests, resamples(scored.scores, scored.uniform))
     table = head_table(tests).assign(stability=stays.ravel())
     if scored.scale == "share":  # a bet needs values from 0 upwards
@@ -111,10 +113,12 @@ ROLE_ANALYSIS: Final = Analysis(
     text_of=text_itself,
     items=lambda texts, *_: texts,
     question=lambda settings: _question(settings.scores),
-    judge=lambda _, measures, settings: role_finding(role_scores(measures, settings.scores), settings.criterion),
+    judge=lambda texts, measures, settings: role_finding(
+        role_scores(measures, settings.scores), settings.criterion, numbers=text_numbers(texts)
+    ),
     table=role_table,
     columns=COLUMNS,
-    facts=lambda _, settings: settings.facts,
+    facts=lambda finding, settings: settings.facts | finding.facts,
     reduction=ROLE_REDUCTION,
 )
 """Sieve bias scores of each head, and the roles that it holds.

@@ -58,6 +58,7 @@ from attention_sieve.core.roles.tables import (
     score_table,
 )
 from attention_sieve.core.statistics.cases import LEAST_TIMES
+from attention_sieve.core.texts.equal import different_rows
 from attention_sieve.core.texts.text import Text, decoded
 
 OF_READING: Final = ("checkpoint", "texts", "text_columns", "parser", "random_weights", "attention", "off")
@@ -197,7 +198,7 @@ def scores_of(reading: Reading[Text]) -> Analysis[Text, Text, Any, RoleSettings,
     return replace(
         ROLE_ANALYSIS,
         name="scores",
-        table=lambda finding: score_table(finding.scored, reading.prepared),
+        table=lambda finding: score_table(finding, reading.prepared),
         columns=SCORE_COLUMNS,
         facts=lambda _, settings: settings.scores.facts,
     )
@@ -233,15 +234,15 @@ def roles(arguments: argparse.Namespace) -> None:
         table = read_score_table(arguments.scores)
         check_output(arguments.output, (*TABLES, MARKDOWN), [arguments.scores])
         criterion = settings_of(arguments, Criterion.usual(table.scored.scale))
-        finding = role_finding(table.scored, criterion)
+        finding = role_finding(table.scored, criterion, numbers=table.numbers)
         facts = {name: fact for name, fact in table.facts.items() if name not in ROLE_ANALYSIS.columns}
-        facts |= criterion.facts
+        facts |= criterion.facts | finding.facts
     if arguments.output.suffix.lower() == MARKDOWN:
         card = role_card(ROLE_ANALYSIS.table(finding), facts)
         write(arguments.output, partial(Path.write_text, data=card, encoding="utf-8"))
     else:
         write_table(arguments.output, ROLE_ANALYSIS.table(finding), facts)
-    for note in (few_texts(len(finding.scored.scores)), _too_short(finding)):
+    for note in (finding.note, few_texts(len(finding.counted.scores)), _too_short(finding)):
         if note is not None:
             print(note, file=sys.stderr)
 
@@ -259,7 +260,7 @@ def sinks(arguments: argparse.Namespace) -> None:
 
 def _too_short(finding: RoleFinding) -> str | None:
     """Warning about roles that no head can have in most of the texts, as these are too short; None without any."""
-    scored, tau = finding.scored, finding.tests.settings.tau
+    scored, tau = finding.counted, finding.tests.settings.tau
     if scored.scale == "share":  # it does not grow with the length
         return None
     n_texts = np.isfinite(scored.greatest).any(axis=2).sum(axis=0)
@@ -299,7 +300,10 @@ def controls(arguments: argparse.Namespace) -> None:
     if of_pass.kind in MATCHED_PAIRS.kinds and compared:
         found = {roles: answers(reading, question, texts, "pairs") for roles, question in compared.items()}
         how = settings.scores.direction, settings.criterion
-        matched = joined_tests(matched_tests(list(of.values()), *how, roles) for roles, of in found.items())
+        rows = different_rows(finding.numbers).tolist()
+        matched = joined_tests(
+            matched_tests([list(of.values())[row] for row in rows], *how, roles) for roles, of in found.items()
+        )
         n_positional = matched.positional(tests).sum(axis=(1, 2))
         positional = {role: int(n_positional[tests.roles.index(role)]) for role in matched.roles}
         if arguments.pairs is not None:
@@ -311,6 +315,8 @@ def controls(arguments: argparse.Namespace) -> None:
     ]
     table = counts_table([counts_of(tests, "none"), *by_chance], positional)
     write_table(arguments.output, table, facts)
+    if finding.note:
+        print(finding.note, file=sys.stderr)
     print(f"Heads that hold a role at tau {settings.criterion.tau:g}:\n{counts_by_control(table)}", file=sys.stderr)
 
 

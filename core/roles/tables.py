@@ -7,16 +7,19 @@ from typing import Final
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Int
 
 from attention_sieve.core.errors import PROGRAM, AnalysisError, first_line, shortened
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.roles.controls import RoleCounts
+from attention_sieve.core.roles.finding import RoleFinding
 from attention_sieve.core.roles.hypotheses import HeadTests, tests_of
 from attention_sieve.core.roles.matched_pairs import MatchedTests
 from attention_sieve.core.roles.measures import WRITTEN, RoleScores
 from attention_sieve.core.roles.roles import coarse_roles, role_title
 from attention_sieve.core.roles.uncertainty.anytime import as_odds
 
+EQUAL_TO: Final = "equal_to"
 SCORE_COLUMNS: Final = {
     "text": "index of the text in the file, from 0",
     "role": "name of the role",
@@ -27,6 +30,8 @@ SCORE_COLUMNS: Final = {
     "uniform": "score of uniform attention on the same text",
     "greatest": "greatest possible score on the same text",
     "tokens": "number of tokens of the text, special tokens included",
+    EQUAL_TO: "index of the first text that is equal to it, its own where no earlier one is; equal texts count once in "
+    "roles and compare",
 }
 READ_COLUMNS: Final = {
     "text": int,
@@ -37,7 +42,7 @@ READ_COLUMNS: Final = {
     "uniform": float,
     "greatest": float,
 }
-"""Those that are read again, and what they hold."""
+"""Those that are read again, and what they hold; EQUAL_TO is, too, where a file has it."""
 MOST_ROWS_PER_BYTE: Final = 10
 """Limit for a table of scores, which takes some bytes a row; a constant column could hold millions in a few bytes."""
 TEST_FIELDS: Final = (
@@ -71,15 +76,18 @@ class ScoreTable:
 
     texts: tuple[int, ...]
     """Index of each text in the scored input."""
+    numbers: Int[np.ndarray, " text"]
+    """Of the texts, as of `text_numbers`; all differ in a file that says nothing of it."""
     scored: RoleScores
     facts: Mapping[str, str]
     """Metadata of the file, such as checkpoint and settings; may be empty."""
 
 
-def score_table(scored: RoleScores, prepared: Mapping[int, PassText]) -> pd.DataFrame:
+def score_table(finding: RoleFinding, prepared: Mapping[int, PassText]) -> pd.DataFrame:
     """A row per text, role, layer and head, with SCORE_COLUMNS; NaN where not applicable."""
-    shape = scored.scores.shape
+    scored, shape = finding.scored, finding.scored.scores.shape
     n_tokens = np.array([text.n_tokens for text in prepared.values()])
+    equal_to = np.array(list(prepared))[finding.numbers]
     index = pd.MultiIndex.from_product(
         [list(prepared), list(map(role_title, scored.roles)), range(shape[2]), range(shape[3])],
         names=list(SCORE_COLUMNS)[:4],
@@ -89,6 +97,7 @@ def score_table(scored: RoleScores, prepared: Mapping[int, PassText]) -> pd.Data
         "uniform": np.broadcast_to(scored.uniform[..., None], shape),
         "greatest": np.broadcast_to(scored.greatest[..., None], shape),
         "tokens": np.broadcast_to(n_tokens[:, None, None, None], shape),
+        EQUAL_TO: np.broadcast_to(equal_to[:, None, None, None], shape),
     }
     table = pd.DataFrame({name: column.ravel() for name, column in columns.items()}, index=index).reset_index()
     return table.astype(dict.fromkeys(("score", "uniform", "greatest"), np.float64))
@@ -111,6 +120,7 @@ def read_score_table(path: Path) -> ScoreTable:
     shape = (table["text"].nunique(), len(names), table["layer"].nunique(), table["head"].nunique())
     facts = {name: fact for name, fact in table.attrs.items() if isinstance(fact, str)}
     values = ["score", "uniform", "greatest"]
+    numbers = _numbers(table, path)
     table = table[["text", *values]].join(keys)
     if len(table) != np.prod(shape) or table.duplicated(["text", "role", "layer", "head"]).any():
         raise AnalysisError(
@@ -126,7 +136,15 @@ def read_score_table(path: Path) -> ScoreTable:
         greatest=greatest[..., 0],
         scale="share" if facts.get("scale") == "share" else "score",
     )
-    return ScoreTable(texts=tuple(wide.index), scored=scored, facts=facts)
+    return ScoreTable(texts=tuple(wide.index), numbers=numbers, scored=scored, facts=facts)
+
+
+def _numbers(table: pd.DataFrame, path: Path) -> Int[np.ndarray, " text"]:
+    """The number of each text of a table, in the order of the texts; all differ in one without EQUAL_TO."""
+    numbers = table.groupby("text")[EQUAL_TO if EQUAL_TO in table else "text"].first().to_numpy()
+    if numbers.dtype.kind not in "iu":
+        raise AnalysisError(f"{EQUAL_TO} in {path} is {numbers.dtype}, not the index of a text. Score the texts again.")
+    return numbers
 
 
 def _parquet(path: Path) -> pd.DataFrame:
@@ -142,7 +160,7 @@ def _parquet(path: Path) -> pd.DataFrame:
                 f"{path} says that it has {n_rows:,} rows in {n_bytes:,} bytes, which no scores have. Score the texts "
                 "again."
             )
-        columns = [field for field in file.schema_arrow if field.name in READ_COLUMNS]
+        columns = [field for field in file.schema_arrow if field.name in {*READ_COLUMNS, EQUAL_TO}]
         nested = [field for field in columns if pa.types.is_nested(field.type)]
         if nested:
             raise AnalysisError(
@@ -160,7 +178,7 @@ def _csv(path: Path) -> pd.DataFrame:
     """Read those columns of a table of scores that a file has; the others hold what is known of it, in every row."""
     try:
         first = pd.read_csv(path, nrows=1, dtype=str, keep_default_na=False)
-        kinds = {name: READ_COLUMNS[name] for name in first if name in READ_COLUMNS}
+        kinds = {name: kind for name, kind in (READ_COLUMNS | {EQUAL_TO: int}).items() if name in first}
         table = pd.read_csv(path, usecols=list(kinds), dtype=kinds)
     except FileNotFoundError:
         raise _no_file(path) from None
@@ -207,7 +225,8 @@ def _cut(table: ScoreTable, texts: Sequence[int], roles: tuple[str, ...]) -> Sco
     scored = table.scored
     rows, columns = np.isin(table.texts, texts), [scored.roles.index(role) for role in roles]
     arrays = {name: getattr(scored, name)[rows][:, columns] for name in ("scores", "uniform", "greatest")}
-    return replace(table, texts=tuple(texts), scored=replace(scored, roles=roles, **arrays))
+    cut = replace(scored, roles=roles, **arrays)
+    return replace(table, texts=tuple(texts), numbers=table.numbers[rows], scored=cut)
 
 
 def head_table(tests: HeadTests, fields: Sequence[str] = TEST_FIELDS) -> pd.DataFrame:

@@ -42,7 +42,8 @@ def page_data(content: Content) -> dict[str, Any]:
     """What a page holds, as JSON: numbers that were computed, and words made of them."""
     asked, found = content.asked, content.found
     names = [wording.model_name(checkpoint.name) for checkpoint in asked.checkpoints]
-    roles = found[0].finding.tests.roles
+    first: RoleFinding = found[0].finding
+    roles = first.tests.roles
     coarse, fine = shown_roles_of_all([each.finding.tests.mean for each in found], roles)
     tables = [ROLE_ANALYSIS.table(each.finding) for each in found]
     comparison = None if len(found) == 1 else compared((each.finding for each in found), [asked.dtype])
@@ -56,7 +57,7 @@ def page_data(content: Content) -> dict[str, Any]:
         "program": __version__,
         "title": _title(names),
         "sentences": sentences,
-        "notes": [note for note in (few_texts(len(asked.texts)),) if note],
+        "notes": [note for note in (first.note, few_texts(len(first.counted.scores))) if note],
         "names": names,
         "asked": asdict(asked),
         "facts": {"program": f"Attention Sieve {__version__}", **asked.facts},
@@ -97,7 +98,7 @@ def _summary(content: Content, found: Found, coarse: tuple[str, ...]) -> str:
     n_any = sum(n_heads for roles, n_heads in counts.items() if roles)
     lengths = wording.token_range(content.n_tokens)
     at_tau = wording.at_tau(tests.settings.tau, scale)
-    n_texts = len(content.asked.texts)
+    n_texts = len(found.finding.counted.scores)
     return wording.roles_summary(
         n_any, sum(counts.values()), n_holding(tests, coarse), n_texts, lengths, at_tau
     ).replace("**", "")
@@ -128,7 +129,7 @@ def _grid(content: Content, number: int, table: pd.DataFrame, coarse: tuple[str,
     name = wording.model_name(asked.checkpoints[number].name)
     finding: RoleFinding = found.finding
     tests, criterion, scale = finding.tests, asked.settings.criterion, finding.scored.scale
-    uniform, greatest = finding.scored.mean_references()
+    uniform, greatest = finding.counted.mean_references()
     reference = content.found[0].finding.tests.holds
     grid = RoleGrid(
         label=f"Heads of {name}",

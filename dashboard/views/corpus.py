@@ -1,6 +1,6 @@
 """The corpus for the pages: its scores, and the roles of heads by a test or by evidence."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -8,15 +8,16 @@ import numpy as np
 import streamlit as st
 from jaxtyping import Float
 
-from attention_sieve.cache.answers import CorpusFinding
+from attention_sieve.cache.answers import Answers, CorpusFinding
 from attention_sieve.core.command_lines import given_options
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.finding import RoleFinding, RoleSettings, role_finding
 from attention_sieve.core.roles.hypotheses import Criterion, HeadTests, Resamples, resamples, stability
-from attention_sieve.core.roles.matched_pairs import MatchedTests, joined_tests, matched_tests
+from attention_sieve.core.roles.matched_pairs import MatchedTests, TextMatches, joined_tests, matched_tests
 from attention_sieve.core.roles.measures import RoleScores
 from attention_sieve.core.roles.question import MATCHED_PAIRS, matched_questions
 from attention_sieve.core.roles.uncertainty.intervals import with_syntactic_intervals
+from attention_sieve.core.texts.equal import different_rows, text_numbers
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.controls import memory
@@ -51,8 +52,8 @@ class Corpus:
 
     @property
     def scored(self) -> RoleScores:
-        """Scores of the chosen texts, with their references."""
-        return self.finding.scored
+        """Scores of those of the chosen texts that differ, with their references."""
+        return self.finding.counted
 
     @property
     def bets(self) -> RoleScores | None:
@@ -61,7 +62,7 @@ class Corpus:
 
     @property
     def scores(self) -> Float[np.ndarray, "text role layer head"]:
-        """Scores of each text; NaN where a role does not apply."""
+        """Scores of each text that counts; NaN where a role does not apply."""
         return self.scored.scores
 
     def stability(self) -> Float[np.ndarray, "role layer head"] | None:
@@ -118,9 +119,16 @@ def kept_matches(visit: Visit) -> MatchedTests | None:
         "matched tests",
         (tuple(of_roles.number for of_roles in pairs.values()), scores.direction, criterion),
         lambda: joined_tests(
-            matched_tests(of_roles.results, scores.direction, criterion, roles) for roles, of_roles in pairs.items()
+            matched_tests(_different(of_roles, visit.texts), scores.direction, criterion, roles)
+            for roles, of_roles in pairs.items()
         ),
     )
+
+
+def _different(answers: Answers[TextMatches], texts: Sequence[Text]) -> list[TextMatches]:
+    """The answers on those texts that differ."""
+    rows = different_rows(text_numbers([texts[position] for position in answers.positions]))
+    return [answers.results[row] for row in rows.tolist()]
 
 
 def _tested(visit: Visit, asking: Callable[..., Found | None]) -> Corpus | None:
@@ -137,7 +145,8 @@ def _tested(visit: Visit, asking: Callable[..., Found | None]) -> Corpus | None:
     if counted is None:
         return None
     ledger.remember(visit.texts)
-    return replace(judged(found, choice, counted), bets_on=tuple(texts[position] for position in counted.positions))
+    bets_on = (texts[counted.positions[row]] for row in different_rows(counted.finding.numbers).tolist())
+    return replace(judged(found, choice, counted), bets_on=tuple(bets_on))
 
 
 def _follow_length(n_tokens: tuple[int, ...]) -> None:
@@ -159,7 +168,12 @@ def judged(found: Found, choice: Choice, counted: Found | None = None) -> Corpus
     finding = memory().get_or_put(
         "roles",
         (found.number, None if bets is None else bets.number, choice.criterion),
-        lambda: role_finding(found.finding.scored, choice.criterion, None if bets is None else bets.finding.scored),
+        lambda: role_finding(
+            found.finding.scored,
+            choice.criterion,
+            None if bets is None else bets.finding.counted,
+            found.finding.numbers,
+        ),
     )
     return Corpus(found=found, finding=finding)
 
@@ -167,8 +181,9 @@ def judged(found: Found, choice: Choice, counted: Found | None = None) -> Corpus
 def facts(visit: Visit, tested: Corpus, computed_by: str = "roles") -> dict[str, str]:
     """Metadata of a file on the roles over the corpus, or what else a command with its options computes."""
     choice, engine = visit.choice, visit.engine
-    known = provenance.corpus_facts(choice, engine, len(tested.scores), tested.found.n_tokens)
+    known = provenance.corpus_facts(choice, engine, len(tested.found.positions), tested.found.n_tokens)
     options = [*role_options(choice, engine), *given_options(choice.criterion, Criterion.usual(choice.scale))]
+    known |= tested.finding.facts
     known |= command(computed_by, choice, engine, visit.texts, *options, too_long=policy())
     if tested.bets is None:
         return known

@@ -11,6 +11,7 @@ from attention_sieve.core.attention.settings import Head, PassSettings
 from attention_sieve.core.passes.texts import WINDOW_TOKENS, TextAttention
 from attention_sieve.core.roles.finding import RoleSettings, role_finding
 from attention_sieve.core.roles.measures import RoleScores
+from attention_sieve.core.texts.equal import text_numbers
 from attention_sieve.core.texts.parsers import trees_source
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.files.downloads import offer_page
@@ -47,7 +48,7 @@ def save_heads(
             windows, or if there is none.
     """
     texts = tuple(visit.texts[position] for position in tested.found.positions)
-    scored = ScoredTexts(texts, tested.found.n_tokens, [tested.scored], tuple(heads), policy() == "truncate")
+    scored = ScoredTexts(texts, tested.found.n_tokens, [tested.finding.scored], tuple(heads), policy() == "truncate")
     is_whole = looked is not None and looked[1].overview is None
     drawn = looked if looked is not None and is_whole else None
     text = drawn[0] if drawn else first_that_fits(scored)
@@ -95,7 +96,7 @@ def content_of(
     )
     found = [
         Found(
-            finding=role_finding(scores, choice.criterion),
+            finding=role_finding(scores, choice.criterion, numbers=text_numbers(scored.texts)),
             drawn=(attention,),
             removed=engine.files.removed_of(of_pass.kind),
             n_shared=engine.files.n_shared,

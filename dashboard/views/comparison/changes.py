@@ -261,7 +261,7 @@ def _certainty(focus: CheckpointFocus) -> Iterator[str]:
 def _is_stable(focus: CheckpointFocus, side: int) -> Bool[np.ndarray, "role layer head"]:
     """Whether each label of one checkpoint stays the same in nearly all resamples of the texts."""
     pair = focus.pair
-    scores = pair.scored.sides[side]
+    scores = pair.sides[side].counted
     return controls.memory().get_or_put(
         "stable in a comparison",
         (pair.scored.key, side, focus.choice.criterion),

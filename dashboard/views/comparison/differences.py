@@ -77,7 +77,7 @@ def grid_by_test(tests: HeadTests, scale: Scale, shown: tuple[str, ...], label: 
 
 def _roles(focus: CheckpointFocus, side: int, label: str) -> RoleGrid:
     grid = grid_by_test(focus.pair.tests[side], focus.choice.scale, _shown_roles(focus), label)
-    uniform, greatest = focus.pair.scored.sides[side].mean_references()
+    uniform, greatest = focus.pair.sides[side].counted.mean_references()
     p_name, sentences = f"p ({focus.choice.correction})", focus.sentences[side]
     return replace(grid, uniform=uniform, greatest=greatest, p_name=p_name, sentences=sentences)
 

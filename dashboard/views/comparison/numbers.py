@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from attention_sieve.cache.answers import Answers, Engine
 from attention_sieve.cache.inference import Inference
@@ -22,6 +22,7 @@ from attention_sieve.core.roles.finding import RoleFinding, role_finding
 from attention_sieve.core.roles.hypotheses import Criterion, HeadTests
 from attention_sieve.core.roles.measures import RoleScores, TextMeasures, joined, role_scores
 from attention_sieve.core.roles.question import each_alone, scores_question
+from attention_sieve.core.texts.equal import text_numbers
 from attention_sieve.core.texts.parsers import parser_option
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.controls import memory
@@ -40,6 +41,8 @@ class Scored:
     """The reference, and the compared checkpoint."""
     positions: tuple[int, ...]
     """Index of each text in the corpus."""
+    numbers: Int[np.ndarray, " text"]
+    """Of the texts, as of `text_numbers`: equal ones count once."""
     too_long: tuple[tuple[int, int], ...]
     """Index and number of tokens of each text that is too long for either."""
     sides: tuple[RoleScores, RoleScores]
@@ -76,8 +79,8 @@ class ComparedCheckpoint:
 
     @property
     def n_texts(self) -> int:
-        """Number of texts that both were scored on."""
-        return len(self.scored.positions)
+        """Number of different texts that both were scored on."""
+        return len(self.sides[0].counted.scores)
 
     @property
     def same_shape(self) -> bool:
@@ -116,6 +119,7 @@ def scored(
         key=new_number(),
         engines=engines,
         positions=answers.positions,
+        numbers=text_numbers([texts[position] for position in answers.positions]),
         too_long=answers.too_long,
         sides=sides,
         n_tokens=tuple(text.lengths[0]["n_tokens"] - text.lengths[0]["n_cut"] for text in answers.results),
@@ -175,6 +179,7 @@ def _on(comparison: Scored, positions: tuple[int, ...]) -> Scored:
         comparison,
         key=(comparison.key, positions),
         positions=positions,
+        numbers=comparison.numbers[rows],
         sides=(comparison.sides[0].of_texts(rows), comparison.sides[1].of_texts(rows)),
         n_tokens=tuple(np.array(comparison.n_tokens)[rows].tolist()),
         divergence=None if comparison.divergence is None else comparison.divergence[rows],
@@ -185,14 +190,19 @@ def tested(comparison: Scored, choice: Choice) -> ComparedCheckpoint:
     tests = memory().get_or_put(
         "tests of a comparison",
         (comparison.key, choice.criterion),
-        lambda: tuple(role_finding(side, choice.criterion).tests for side in comparison.sides),
+        lambda: tuple(
+            role_finding(side, choice.criterion, numbers=comparison.numbers).tests for side in comparison.sides
+        ),
     )
-    a, b = (RoleFinding(scored=scored, tests=of_side) for scored, of_side in zip(comparison.sides, tests, strict=True))
+    a, b = (
+        RoleFinding(scored=scored, numbers=comparison.numbers, tests=of_side)
+        for scored, of_side in zip(comparison.sides, tests, strict=True)
+    )
     return ComparedCheckpoint(scored=comparison, sides=(a, b))
 
 
 def shift(pair: ComparedCheckpoint, choice: Choice, role: str) -> LayerShift:
-    a, b = pair.scored.sides
+    a, b = (side.counted for side in pair.sides)
     alpha, rounding = choice.criterion.alpha, ROUNDING[choice.dtype]
     return layer_shift(a.scores, b.scores, pair.roles, role, alpha=alpha, rounding=rounding)
 
@@ -269,7 +279,7 @@ class CheckpointFocus:
 
     @property
     def facts(self) -> dict[str, str]:
-        facts = comparison_facts(self.choice, self.pair.engines, self.pair.n_texts, self.pair.scored.n_tokens)
+        facts = comparison_facts(self.choice, self.pair.engines, len(self.texts), self.pair.scored.n_tokens)
         own = self.compared.facts if self.pair.same_shape else {}
         return facts | own | {"command": self._commands}
 

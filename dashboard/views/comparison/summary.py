@@ -107,13 +107,13 @@ def summary(focus: CheckpointFocus) -> None:
         int(differs_too.sum()),
         choice.scale,
     )
-    st.markdown(f"**{what_changed_in_roles(focus)}** {counts}")
+    st.markdown(f"**{what_changed_in_roles(focus)}** {counts} {pair.sides[0].note or ''}")
     if focus.training.chance is not None:
         st.warning(wording.not_above_chance(focus.training.chance), icon=":material/warning:")
     if pair.engines[0].files.fingerprint == pair.engines[1].files.fingerprint:
         st.info(wording.SAME)
     if n_other := n_other_tokens(pair):
-        st.info(wording.other_tokens(n_other, pair.n_texts))
+        st.info(wording.other_tokens(n_other, len(pair.scored.positions)))
     with st.container(key="head shown"):
         _head_shown(focus)
 

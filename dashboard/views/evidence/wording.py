@@ -26,7 +26,6 @@ COLUMN_MEAN: Final = (
     "Mean score over the texts in which the role is applicable, and in parentheses a lower bound that stays valid "
     "however often you look and add texts."
 )
-DUPLICATES: Final = "A text that appears twice counts once as evidence."
 START_OVER: Final = "Start over"
 START_OVER_HELP: Final = (
     "From then on, evidence counts only the texts that are in the corpus now, and earlier ones no longer count. "

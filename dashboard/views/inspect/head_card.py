@@ -143,8 +143,8 @@ def head_summary(visit: Visit, passed: PassedText, tested: Corpus | None, head: 
         names = [wording.positional(role) if mark else role for role, mark in zip(tests.roles, marked)]
         held = _in_grid(tests.roles, shown) & tests.holds[:, *head]
         lines.append(_over_corpus(choice, tested, names, held, head))
-        if tested.bets is None and (note := few_texts(len(tested.scores))) is not None:
-            lines.append(note)
+        notes = (tested.finding.note, few_texts(len(tested.scores)) if tested.bets is None else None)
+        lines += [note for note in notes if note is not None]
     if (changed := _kept_effects(visit)) is not None and np.isfinite(changed.delta[head]):
         lines.append(_without(changed.delta, head, len(visit.texts)))
     if knows := what_it_knows(visit, head):

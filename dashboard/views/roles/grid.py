@@ -116,8 +116,6 @@ def how_decided(visit: Visit, tested: Corpus) -> None:
     criterion = visit.choice.criterion
     if tested.bets is not None:
         st.markdown(evidence_wording.evidence(criterion.alpha))
-        if len(set(visit.texts)) < len(visit.texts):
-            st.markdown(evidence_wording.DUPLICATES)
         _taken_out(ledger.taken_out(visit), ledger.counted(visit), tested)
     elif criterion.method == "mean":
         if ledger.is_typed(visit.choice):

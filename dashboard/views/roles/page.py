@@ -210,7 +210,7 @@ def _summary(shown: _Shown) -> None:
     at_tau = shared_wording.at_tau(tests.settings.tau, shown.visit.choice.scale)
     sentence = shared_wording.roles_summary(n_any, n_heads, n_holding(tests, coarse), n_texts, lengths, at_tau)
     note = few_texts(n_texts) if tested.bets is None else None
-    st.markdown(f"{sentence} {note or ''}", width="stretch")
+    st.markdown(" ".join(filter(None, (sentence, tested.finding.note, note))), width="stretch")
 
 
 def _counts(tests: HeadTests, coarse: tuple[str, ...], removed: Collection[Head]) -> dict[frozenset[str], int]:

@@ -137,7 +137,7 @@ def test_equal_texts_count_once_and_documents_are_units(bundled, told, tmp_path)
     texts.write_text("The old dog chased a cat.\nShe closed the shop.\nThe old dog chased a cat.")
     _, table, says = told("bundled", claimed, "--texts", str(texts))
     assert (table.n_texts[0], table.n_documents.isna().all()) == (2, True)
-    assert "1 of 3 texts are equal to others" in says
+    assert "Equal texts count once: 1 of 3 repeats another." in says
     assert "If the heads were chosen on these very texts, test them on others" in says
     assert "Documents are unknown" in says
     rows = [("a", "The old dog chased a cat."), ("a", "She closed the shop."), ("b", "Birds eat red worms.")]

@@ -131,6 +131,15 @@ def test_the_table_is_that_of_the_call(compare, pair):
     pd.testing.assert_frame_equal(shown, found.table, check_dtype=False, rtol=1e-4, atol=1e-5)
 
 
+def test_equal_texts_count_once_and_the_page_says_how_many(compare):
+    lines, tables = SHORT.splitlines(), []
+    for times in (1, 3):
+        at = compare(corpus_text="\n".join(lines * times), **{"compare details": wording.TABLE})
+        tables += [each.value for each in at.dataframe if "wilcoxon_p" in each.value]
+    assert f"Equal texts count once: {2 * len(lines)} of {3 * len(lines)} repeat others." in summary(at)
+    pd.testing.assert_frame_equal(*tables, rtol=1e-4, atol=1e-5)
+
+
 def test_heads_that_are_off_elsewhere_are_on_and_the_reference_against_itself_differs_in_nothing(compare, pair):
     at = compare(**{"with": pair[0], "off": "1-2"})
     assert wording.ALL_ON in [each.value for each in at.info]

@@ -58,3 +58,8 @@ def test_nothing_that_is_kept_of_a_corpus_holds_its_measures(tmp_path):
     assert corpus.judged(found, CHOSEN).with_intervals().low is low
     gc.collect()
     assert measured() is None
+
+
+def test_equal_texts_count_once_and_the_page_says_how_many(app):
+    at = app("roles", corpus_text="\n".join((*TEXTS, *[TEXTS[0]] * 20)))
+    assert any("Equal texts count once: 20 of 26 repeat others." in each.value for each in at.markdown)

@@ -99,8 +99,8 @@ def test_a_text_that_is_taken_out_or_edited_keeps_its_bet_until_the_reader_start
 def test_a_text_that_is_there_twice_counts_once(app):
     at = app("roles", corpus_text=f"{ONE}\n{TWO}\n{ONE}")
     expect(at, ONE, TWO)
-    assert written(at, "Over 3 texts at tau 3")
-    assert written(at, wording.DUPLICATES)
+    assert written(at, "Over 2 texts at tau 3")
+    assert written(at, "Equal texts count once: 1 of 3 repeats another.")
 
 
 def test_another_checkpoint_has_evidence_of_its_own_over_all_texts_so_far(app, small):
