@@ -270,7 +270,8 @@ def show(arguments: argparse.Namespace) -> None:
 
     Columns of --output, for the question relations:
         relation, direction, layer, head: as in the `relations` command
-        accuracy, low, high: share of the cases that the head gets right, and its confidence interval
+        accuracy: share of the cases that the head gets right
+        low, high: its confidence interval, with texts as units
         cases: number of words with this relation
         offset, baseline: the best fixed offset in words, and its accuracy
     """

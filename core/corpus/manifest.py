@@ -31,7 +31,7 @@ from attention_sieve.core.texts.tokens import TooLong
 
 FORMAT: Final = 2
 """Format of a results folder; higher numbers are from newer versions of the program."""
-SCORES_VERSION: Final = 1
+SCORES_VERSION: Final = 2
 """Part of the key of a shard; increase it when its scores or statistics would be different."""
 PACKAGES: Final = ("torch", "transformers", "tokenizers", "numpy", "pyarrow")
 """Packages whose version may change the last digits of a score, or the bytes of a file."""

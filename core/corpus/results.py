@@ -33,6 +33,7 @@ from attention_sieve.core.relations.analysis import (
     RELATION_CASES,
     RELATION_REDUCTION,
     RELATION_RIGHT,
+    RELATION_SQUARES,
 )
 from attention_sieve.core.relations.settings import OFFSETS
 from attention_sieve.core.roles.analysis import (
@@ -48,7 +49,7 @@ from attention_sieve.core.roles.hypotheses import LACKS, Criterion, HeadTests, t
 from attention_sieve.core.roles.measures import SYNTACTIC
 from attention_sieve.core.roles.uncertainty.anytime import tests_of_evidence
 from attention_sieve.core.statistics.evidence import evidence_of
-from attention_sieve.core.statistics.means import Moments, wilson
+from attention_sieve.core.statistics.means import Moments, means_of_squares, share_interval
 from attention_sieve.core.statistics.series import SCORE_BINS, SHARE_BINS, TAUS, Bins, Sums, with_zeros
 from attention_sieve.core.surface.analysis import (
     LAYER_NAMES,
@@ -213,10 +214,11 @@ class CorpusPart:
         Raises: AnalysisError if the corpus was run without its question.
         """
         if name not in self.statistics.sums:
-            question, questions = name.split()[0], self.results.settings.questions
+            question = name.split()[0]
+            questions = dict.fromkeys((*self.results.settings.questions, question))
             raise AnalysisError(
                 f"{self.results.folder.name} does not include the question {question}. Run the corpus into another "
-                f"folder with --questions {','.join((*questions, question))} and all other options as they were."
+                f"folder with --questions {','.join(questions)} and all other options as they were."
             )
         return self.statistics.sums[name].at(0)
 
@@ -318,12 +320,18 @@ class CorpusPart:
         return head_labels(positional_of_counts(at, of), rare), rare
 
     def relations(self, alpha: float) -> "Relations":
-        """Accuracy of every head at each of RELATION_NAMES, words as independent cases."""
+        """Accuracy of every head at each of RELATION_NAMES, with texts as units."""
         cases = self.sums(RELATION_CASES).total.astype(int)
         right = self.sums(RELATION_RIGHT).total
         at_offset = self.sums(OFFSET_RIGHT).total
         n_cases = np.broadcast_to(cases[:, None, None, None], right.shape)
-        low, high = wilson(right, n_cases, alpha)
+        squares = self.sums(RELATION_SQUARES)
+        n_texts = squares.n[0, :, 0, 0, 0].tolist()
+        by_relation = [
+            means_of_squares(*numbers, right[place], squares.total[:, place])
+            for place, numbers in enumerate(zip(cases.tolist(), n_texts, strict=True))
+        ]
+        low, high = (np.stack(ends) for ends in zip(*(share_interval(each, alpha) for each in by_relation)))
         has_cases = cases > 0
         return Relations(
             n_cases=cases,
@@ -354,7 +362,7 @@ class Relations:
     n_cases: Int[np.ndarray, " relation"]
     accuracy: Float[np.ndarray, "relation direction layer head"]
     low: Float[np.ndarray, "relation direction layer head"]
-    """Wilson's interval."""
+    """Interval as of the analysis of relations, with texts as units; NaN with fewer than two that have a case."""
     high: Float[np.ndarray, "relation direction layer head"]
     offset: Int[np.ndarray, " relation"]
     """Baseline: the fixed offset that predicts the syntactic head of most words."""

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 RELATION_CASES: Final = "relations cases"
 RELATION_RIGHT: Final = "relations right"
 OFFSET_RIGHT: Final = "relations offset right"
+RELATION_SQUARES: Final = "relations squares"
+"""Of the right cases of a text, of these times its cases, and of its cases; only of texts with cases."""
 RELATION_NAMES: Final = ("all", *RELATIONS)
 """Relations whose words are counted; "all" is without punct and root."""
 COLUMNS: Final = {
@@ -129,7 +131,10 @@ def _pack(result: WordPredictions) -> Arrays:
 def _values(texts: Sequence[ParsedText], predictions: Sequence[WordPredictions], _: RelationSettings) -> Values:
     counts = [_of_text(text, predicted) for text, predicted in zip(texts, predictions, strict=True)]
     cases, right, at_offset = (np.stack(arrays).astype(float) for arrays in zip(*counts, strict=True))
-    return {RELATION_CASES: cases, RELATION_RIGHT: right, OFFSET_RIGHT: at_offset}
+    of_heads = np.broadcast_to(cases[..., None, None, None], right.shape)
+    squares = np.stack([right * right, right * of_heads, of_heads * of_heads], axis=1)
+    squares[np.broadcast_to(of_heads[:, None] == 0, squares.shape)] = np.nan
+    return {RELATION_CASES: cases, RELATION_RIGHT: right, OFFSET_RIGHT: at_offset, RELATION_SQUARES: squares}
 
 
 def _of_text(text: ParsedText, predictions: WordPredictions) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -159,6 +164,7 @@ def _cells(_: Any, n_layers: int, n_heads: int) -> dict[str, tuple[int, ...]]:
         RELATION_CASES: (n_relations,),
         RELATION_RIGHT: (n_relations, len(DIRECTIONS), n_layers, n_heads),
         OFFSET_RIGHT: (n_relations, len(OFFSETS)),
+        RELATION_SQUARES: (3, n_relations, len(DIRECTIONS), n_layers, n_heads),
     }
 
 

@@ -295,13 +295,37 @@ def document_means(
         n_cases: number of cases of each document, at least 1.
     Source: Liang and Zeger 1986; Cameron and Miller 2015, section II.
     """
-    n_all, n_documents = int(n_cases.sum()), len(n_cases)
-    total = np.asarray(sums.sum(axis=-1))
+    n_all, total = int(n_cases.sum()), np.asarray(sums.sum(axis=-1))
     # Times n_all, so that sums of whole numbers tell exactly whether all documents have the same mean.
     residuals = (n_all * sums - total[..., None] * n_cases).astype(float)
+    return _document_means(n_all, len(n_cases), total, np.asarray(np.square(residuals).sum(axis=-1)))
+
+
+def means_of_squares(
+    n_cases: int,
+    n_documents: int,
+    total: Float[np.ndarray, "*head"],
+    squares: Float[np.ndarray, "3 *head"],
+) -> DocumentMeans:
+    """The same, from what a corpus of any size keeps.
+
+    Args:
+        total: sum over the documents.
+        squares: sums over the documents of the square of their sum, of its product with their number of cases, and of
+            the square of this number.
+    """
+    own, product, cases = squares
+    # In floats, too, this is exactly 0 where all values are 1, and where all are 0.
+    residuals = n_cases * n_cases * own - 2 * (n_cases * total * product) + total * total * cases
+    return _document_means(n_cases, n_documents, total, np.maximum(residuals, 0))
+
+
+def _document_means(
+    n_all: int, n_documents: int, total: np.ndarray, squared_residuals: Float[np.ndarray, "*head"]
+) -> DocumentMeans:
     variance = np.full(total.shape, np.nan)
     if n_documents >= LEAST_DOCUMENTS:
-        variance[...] = n_documents / (n_documents - 1) * np.square(residuals).sum(axis=-1) / float(n_all) ** 4
+        variance[...] = n_documents / (n_documents - 1) * squared_residuals / float(n_all) ** 4
     return DocumentMeans(
         n_cases=n_all, n_documents=n_documents, mean=ratio(total, np.full(total.shape, n_all)), variance=variance
     )

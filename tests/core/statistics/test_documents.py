@@ -17,6 +17,7 @@ from attention_sieve.core.statistics.means import (
     document_sums,
     documents_fact,
     documents_note,
+    means_of_squares,
     n_documents,
     share_interval,
     wilson,
@@ -136,3 +137,15 @@ def test_that_one_document_allows_no_test_is_said():
     said = "All texts are from one document, so there are no intervals, tests or held-out accuracies"
     assert documents_note(1).startswith(said)
     assert [documents_fact(n) for n in (None, 12)] == ["none", "12"]
+
+
+@given(st.lists(st.tuples(st.integers(1, 6), st.integers(0, 6), st.integers(0, 6)), min_size=2, max_size=40))
+def test_sums_of_squares_give_the_interval_of_the_documents_themselves(documents):
+    n_cases, *values = np.array(documents).T
+    sums = np.minimum([*values, n_cases, np.zeros_like(n_cases)], n_cases).astype(float)
+    squares = np.stack([np.square(sums), sums * n_cases, np.broadcast_to(n_cases**2.0, sums.shape)]).sum(axis=-1)
+    direct = document_means(sums, n_cases)
+    kept = means_of_squares(int(n_cases.sum()), len(n_cases), sums.sum(axis=1), squares)
+    np.testing.assert_allclose(kept.variance, direct.variance, rtol=1e-9, atol=1e-15)
+    assert (kept.variance[2:] == 0).all()
+    np.testing.assert_allclose(share_interval(kept, 0.05), share_interval(direct, 0.05), rtol=1e-9, atol=1e-9)
