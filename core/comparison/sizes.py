@@ -44,19 +44,25 @@ class DifferenceSizes:
     """Significant ones of at least `least`."""
 
     @property
-    def sentence(self) -> str:
-        """The sizes, then how many differences are significant; a full stop has to follow."""
+    def effect(self) -> str:
+        """The sizes alone; a full stop has to follow."""
         if not self.n:
             return "No role has scores under both"
         least = f"{self.least:g}"
         if not self.largest:
             return f"All {self.n:,} mean scores are the same"
-        of_them = f", {self.n_both or 'none'} of these by {least} or more" if self.n_significant else ""
         return (
             f"Of {self.n:,} mean scores, {self.n_large:,} ({self.n_large / self.n:.1%}) differ by {least} or more; the "
-            f"largest difference is {self.largest:+.2g} ({head_name(*self.head)}, {role_title(self.role)}). "
-            f"{self.n_significant:,} of {self.n_tested:,} differ significantly{of_them}"
+            f"largest difference is {self.largest:+.2g} ({head_name(*self.head)}, {role_title(self.role)})"
         )
+
+    @property
+    def sentence(self) -> str:
+        """The sizes, then how many differences are significant; a full stop has to follow."""
+        if not self.n or not self.largest:
+            return self.effect
+        of_them = f", {self.n_both or 'none'} of these by {self.least:g} or more" if self.n_significant else ""
+        return f"{self.effect}. {self.n_significant:,} of {self.n_tested:,} differ significantly{of_them}"
 
 
 def is_large(tests: PairedTests, least: float) -> Bool[np.ndarray, "role layer head"]:

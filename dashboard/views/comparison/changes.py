@@ -1,7 +1,6 @@
 """Which heads changed from one checkpoint to another, and tabs with further questions."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -50,6 +49,7 @@ from attention_sieve.dashboard.views.comparison.numbers import (
     all_heads_on,
     divergence_of_heads,
     has_scores,
+    least_key,
     shift,
 )
 from attention_sieve.dashboard.views.descriptions.sentences import with_sentences
@@ -76,9 +76,8 @@ def changes(focus: CheckpointFocus, steps: Sequence[int] | None) -> None:
     st.subheader(wording.CHANGES)
     if focus.choice.corpus == controls.TYPED and focus.choice.criterion.method == "test":
         st.info(wording.TYPED)
-    role, least = _controls(focus)
-    focus = replace(focus, least_difference=least)
-    st.markdown(wording.sizes(difference_sizes(focus.compared.tests, least, focus.coarse)))
+    role = _controls(focus)
+    st.markdown(wording.sizes(difference_sizes(focus.compared.tests, focus.least, focus.coarse)))
     which_heads(focus, role)
     views: dict[str, Callable[[], None]] = {
         wording.EACH: lambda: grids(focus),
@@ -95,8 +94,8 @@ def changes(focus: CheckpointFocus, steps: Sequence[int] | None) -> None:
     frame.tabs("compare details", views)
 
 
-def _controls(focus: CheckpointFocus) -> tuple[str, float]:
-    """The selected role, initially the one that changed most, and the least difference; a switch for the finer
+def _controls(focus: CheckpointFocus) -> str:
+    """The selected role, initially the one that changed most; the least difference, and a switch for the finer
     roles."""
     applies = dict(zip(focus.pair.roles, np.logical_or(*map(has_scores, focus.pair.tests))))
     roles = [role for role in (*focus.coarse, *focus.fine) if role == focus.role or applies[role]]
@@ -111,18 +110,20 @@ def _controls(focus: CheckpointFocus) -> tuple[str, float]:
             width=ROLE_WIDTH,
         )
         usual = LEAST_DIFFERENCE[focus.choice.scale]
-        least = st.number_input(
+        st.number_input(
             wording.LEAST,
             min_value=0.0,
             value=usual,
             step=usual,
             format="%g",
-            key=f"least difference of {focus.choice.scale}",
+            key=least_key(focus.choice.scale),
             help=wording.LEAST_HELP,
             width=LEAST_WIDTH,
+            bind="query-params",
+            persist_state="session",
         )
         toggle(shared_wording.FINER, key=FINER)
-    return role, float(least)
+    return role
 
 
 def _over_checkpoints(focus: CheckpointFocus, steps: Sequence[int] | None, role: str) -> None:

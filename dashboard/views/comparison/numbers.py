@@ -1,10 +1,12 @@
 """Checkpoints against a reference on the same texts: scores, tests and divergence for the page Compare."""
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+import streamlit as st
 from jaxtyping import Bool, Float, Int
 
 from attention_sieve.cache.answers import Answers, Engine
@@ -20,7 +22,7 @@ from attention_sieve.core.comparison.transitions import head_moved_most, role_mo
 from attention_sieve.core.finetuning.chance import AgainstChance
 from attention_sieve.core.roles.finding import RoleFinding, role_finding
 from attention_sieve.core.roles.hypotheses import Criterion, HeadTests
-from attention_sieve.core.roles.measures import RoleScores, TextMeasures, joined, role_scores
+from attention_sieve.core.roles.measures import RoleScores, Scale, TextMeasures, joined, role_scores
 from attention_sieve.core.roles.question import each_alone, scores_question
 from attention_sieve.core.texts.equal import text_numbers
 from attention_sieve.core.texts.parsers import parser_option
@@ -221,6 +223,22 @@ def n_other_tokens(pair: ComparedCheckpoint) -> int:
     return 0 if divergence is None else int(np.isnan(divergence).all(axis=(1, 2)).sum())
 
 
+def least_key(scale: Scale) -> str:
+    """Key and query parameter of the least difference, of which each scale has its own."""
+    return f"least difference of {scale}"
+
+
+def chosen_least(scale: Scale) -> float | None:
+    """The least difference as the reader has set it, or their link, which the summary reads before the widget is drawn;
+    None for the usual one."""
+    value = st.session_state.get(least_key(scale), st.query_params.get(least_key(scale)))
+    try:
+        least = float("nan" if value is None else value)
+    except ValueError:
+        return None
+    return least if 0 <= least < math.inf else None
+
+
 @dataclass(frozen=True)
 class TrainingHistory:
     """The training that led from the reference to the compared checkpoint."""
@@ -248,7 +266,7 @@ class CheckpointFocus:
     sentences: tuple[Sentences | None, Sentences | None] = (None, None)
     """Descriptions of the heads under the reference and the compared checkpoint; None where they need a pass."""
     least_difference: float | None = None
-    """As the reader has set it; None for the usual one."""
+    """As the reader has set it, or their link; None for the usual one."""
 
     @cached_property
     def compared(self) -> RoleComparison:

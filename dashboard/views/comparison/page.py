@@ -32,6 +32,7 @@ from attention_sieve.dashboard.views.comparison.numbers import (
     ComparedCheckpoint,
     Scored,
     TrainingHistory,
+    chosen_least,
     on_common_texts,
     scored,
     tested,
@@ -215,6 +216,7 @@ def _draw(
         fine=fine,
         training=training,
         texts=tuple(texts[position] for position in pair.scored.positions),
+        least_difference=chosen_least(choice.scale),
     )
     is_in_lesson = state.lesson_is_on("compare")
     if pair.same_shape:

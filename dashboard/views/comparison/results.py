@@ -97,13 +97,10 @@ def _summary(a: Opened, tests: tuple[HeadTests, HeadTests], paired_tests: Paired
     coarse, _ = shown_roles_of_all([side.mean for side in tests], tests[0].roles)
     holds_a, holds_b = (side.holds for side in tests)
     changes = [change for change in role_changes(holds_a, holds_b, tests[0].roles) if change.role in coarse]
-    changed, n_differ = changed_heads(holds_a, holds_b, tests[0].roles, coarse), None
+    changed = changed_heads(holds_a, holds_b, tests[0].roles, coarse)
     scale = a.results.settings.scale
-    if paired_tests is not None:
-        differs = paired_tests.differs & (holds_a != holds_b)
-        n_differ = int(differs[[tests[0].roles.index(role) for role in coarse]].any(axis=0).sum())
     at_tau = shared_wording.at_tau(tests[0].settings.tau, scale)
-    counts = compare_wording.summary(int(changed.sum()), changed.size, at_tau, n_differ, scale)
+    counts = compare_wording.summary(int(changed.sum()), changed.size, at_tau)
     note = few_texts(a.part.n_texts)
     st.markdown(f"**{what_changed(changes, len(changed))}** {counts} {note or ''}")
     if paired_tests is not None:

@@ -8,6 +8,7 @@ import numpy as np
 import streamlit as st
 
 from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.comparison.sizes import difference_sizes
 from attention_sieve.core.comparison.transitions import RoleChange, role_changes
 from attention_sieve.core.roles.roles import role_named
 from attention_sieve.dashboard import wording as shared_wording
@@ -100,14 +101,16 @@ def summary(focus: CheckpointFocus) -> None:
     removed = set.intersection(
         *(set(engine.files.removed_of(options.kind)) for engine, options in zip(pair.engines, settings, strict=True))
     )
-    counts = wording.summary(
-        int(changed.sum()),
-        changed.size - len(removed),
-        shared_wording.at_tau(choice.criterion.tau, choice.scale),
-        int(differs_too.sum()),
-        choice.scale,
+    n_changed, sizes = int(changed.sum()), difference_sizes(focus.compared.tests, focus.least, focus.coarse)
+    sentences = (
+        f"**{what_changed_in_roles(focus)}**",
+        wording.summary(
+            n_changed, changed.size - len(removed), shared_wording.at_tau(choice.criterion.tau, choice.scale)
+        ),
+        wording.sizes_first(sizes, n_changed, int(differs_too.sum()), choice.scale),
+        pair.sides[0].note,
     )
-    st.markdown(f"**{what_changed_in_roles(focus)}** {counts} {pair.sides[0].note or ''}")
+    st.markdown(" ".join(filter(None, sentences)))
     if focus.training.chance is not None:
         st.warning(wording.not_above_chance(focus.training.chance), icon=":material/warning:")
     if pair.engines[0].files.fingerprint == pair.engines[1].files.fingerprint:

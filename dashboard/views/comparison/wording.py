@@ -151,13 +151,15 @@ def not_above_chance(result: AgainstChance) -> str:
     )
 
 
-def summary(n_changed: int, n_heads: int, at_tau: str, n_differ: int | None, scale: Scale) -> str:
-    """How many heads changed a role, and of how many of these the scores differ too, where that was tested."""
-    changed = f"{n_changed:,} of {counted(n_heads, 'head')} changed a role at {at_tau}"
-    if not n_changed or n_differ is None:
-        return f"{changed}."
+def summary(n_changed: int, n_heads: int, at_tau: str) -> str:
+    return f"{n_changed:,} of {counted(n_heads, 'head')} changed a role at {at_tau}."
+
+
+def sizes_first(of_differences: DifferenceSizes, n_changed: int, n_differ: int, scale: Scale) -> str:
+    """How large differences are, then in how many of the heads that changed a role they are significant."""
     count = "all" if n_differ == n_changed else f"{n_differ:,}"
-    return f"{changed}; in {count} of them the {WORDS[scale].noun} of that role differs significantly too."
+    too = f" The {WORDS[scale].noun} of that role differs significantly in {count} of the heads that changed one."
+    return f"{of_differences.effect}.{too if n_changed else ''}"
 
 
 def n_stable(n_stable: int, n_changed: int, n_texts: int) -> str:

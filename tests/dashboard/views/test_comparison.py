@@ -12,6 +12,7 @@ from reading import charts, sent
 
 import attention_sieve as sieve
 from attention_sieve.core.checkpoints.saved_runs import SavedRun
+from attention_sieve.core.comparison.sizes import DifferenceSizes
 from attention_sieve.core.comparison.transitions import RoleChange
 from attention_sieve.core.passes.outputs import Prediction
 from attention_sieve.core.running import Progress, Validation, ValidationResult
@@ -59,7 +60,10 @@ def test_the_page_says_what_changed_and_what_each_predicts_and_sends_it_to_every
     assert int(shares[0]) >= int(shares[1])
     assert sum(int(share) for share in shares) == pytest.approx(100, abs=1)
     assert not at.error
-    assert re.match(r"\*\*From \(a\) to \(b\), .+\.\*\* \d of 6 heads changed a role at tau 1; in ", summary(at))
+    told = (
+        r"\*\*From \(a\) to \(b\), .+\.\*\* \d of 6 heads changed a role at tau 1\. Of \d+ mean scores, .+ The score "
+    )
+    assert re.match(told, summary(at))
     assert sent(at, "Roles gained, kept and lost")["compared"]
     for label in ("(a) Roles of the heads", "(b) Roles of the heads", f"{at.selectbox(key=ROLE).value}, b − a"):
         assert sent(at, label)
@@ -303,13 +307,31 @@ def test_training_that_is_not_shown_to_be_above_chance_took_nothing():
 
 
 def test_what_the_sentence_stands_on_in_words():
+    assert wording.summary(12, 72, "tau 3") == "12 of 72 heads changed a role at tau 3."
+    sizes = DifferenceSizes(
+        n=200, largest=-0.5, role="local", head=(1, 3), least=0.1, n_large=3, n_tested=200, n_significant=90, n_both=3
+    )
+    effect = "Of 200 mean scores, 3 (1.5%) differ by 0.1 or more; the largest difference is -0.5 (L1 H3, local)."
     for n_changed, n_differ, said in (
-        (12, 9, "; in 9 of them the score of that role differs significantly too."),
-        (2, 2, "; in all of them the score of that role differs significantly too."),
-        (0, 0, "."),
+        (12, 9, " The score of that role differs significantly in 9 of the heads that changed one."),
+        (2, 2, " The score of that role differs significantly in all of the heads that changed one."),
+        (0, 0, ""),
     ):
-        changed = f"{n_changed} of 72 heads changed a role at tau 3"
-        assert wording.summary(n_changed, 72, "tau 3", n_differ, "score") == changed + said
+        assert wording.sizes_first(sizes, n_changed, n_differ, "score") == effect + said
+
+
+def test_the_least_difference_is_in_the_link_and_decides_from_the_first_sentence_on(compare):
+    key = "least difference of score"
+    at = compare()
+    assert " differ by 0.1 or more; " in summary(at)
+    at.number_input(key=key).set_value(0.25).run()
+    assert " differ by 0.25 or more; " in summary(at)
+    linked = compare(**{key: "0.25"})
+    assert linked.number_input(key=key).value == 0.25
+    told = [each.value for each in linked.markdown if "mean scores" in each.value]
+    assert [each.count(" differ by 0.25 or more; ") for each in told] == [1, 1]
+    for refused in ("-1", "nan", "much"):
+        assert " differ by 0.1 or more; " in summary(compare(**{key: refused}))
 
 
 def transitions_page(compare, **link):
@@ -371,7 +393,7 @@ def test_under_another_tau_or_correction_or_the_share_every_view_says_so_and_run
     at.selectbox(key="method").set_value("mean alone").run()
     at.selectbox(key="correction").set_value("none").run()
     assert sent(at, "Roles gained, kept and lost")["states"] != kept["states"]
-    assert "at tau 1;" in summary(at)
+    assert "at tau 1." in summary(at)
     at, first = compare(), sent(at, "(a) Roles of the heads")
     at.selectbox(key="scale").set_value("share above chance").run()
     assert controls.inference().n_passed == before
