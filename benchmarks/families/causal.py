@@ -1,5 +1,5 @@
 """Every causal language model of transformers that can be made small, beside hooks and passes of the benchmark's own:
-which layers have attention, how far they see, their maps, and what the model writes.
+which layers have attention, how far they see, their maps, what the model writes, and the parts of a logit.
 
 Prints a line for each family. Goal: no fault; what cannot be observed is refused in a sentence.
 `python -m benchmarks.families.causal gpt_neo zamba2` goes through these alone.

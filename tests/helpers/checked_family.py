@@ -9,8 +9,10 @@ from small_families import small_family
 
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.in_memory import observed_in_place
+from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.generation.settings import WritingSettings
 from attention_sieve.core.generation.writer import write_on
+from attention_sieve.core.importance.passes.direct_path import logit_attribution
 from attention_sieve.core.passes.batches import MapCollector, collect
 from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.texts.given import GivenTokens
@@ -20,10 +22,20 @@ N_TOKENS, N_PROMPT, N_WRITTEN = 20, 8, 12
 """Longer than any window of the small families."""
 MAP_TOLERANCE, LOG_TOLERANCE = 1e-4, 5e-3
 """Of probabilities in the maps, and of logarithms of those of written tokens, in float32."""
+PLACE, TOKEN = N_TOKENS - 3, 7
+LOGIT_TOLERANCE = 1e-4
+"""Of a logit, as a share of the largest one, or of 1."""
+LEAST_LOGIT = -1e30
+"""Models set those of tokens that they never write to the least number there is."""
 
 
-def faults_of(model_type, tokenizer, **changed):
-    """What of a family's layers, windows, maps and written text is not as the hooks see it; empty if all is.
+def faults_of(model_type, tokenizer, is_attributed=None, **changed):
+    """What of a family's layers, windows, maps, written text and parts of a logit is not as the hooks see it; empty if
+    all is.
+
+    Args:
+        is_attributed: whether the parts of a logit have to be known, or refused with a reason; None where either will
+            do.
 
     Raises: CheckpointError where the family is refused.
     """
@@ -41,6 +53,7 @@ def faults_of(model_type, tokenizer, **changed):
             *_of_windows(attention, layers, expected),
             *_of_direction(checkpoint, expected),
             *(_of_writing(checkpoint, own, ids[:N_PROMPT]) if checkpoint.head == "next token" else ()),
+            *(_of_logits(checkpoint, own, ids, text, is_attributed) if checkpoint.head == "next token" else ()),
         ]
 
 
@@ -84,3 +97,20 @@ def _of_writing(checkpoint, own, ids):
             yield f"token {step + 1} has {each.log_probability:.4f}, in a whole pass {told:.4f}, the best {best:.4f}"
             return
         ids.append(each.token)
+
+
+def _of_logits(checkpoint, own, ids, text, is_attributed):
+    with torch.inference_mode():
+        logits = own(input_ids=torch.tensor([ids])).logits[0, PLACE].double()
+    written = logits[logits > LEAST_LOGIT]
+    try:
+        found = logit_attribution(checkpoint, text, PassSettings(), PLACE, TOKEN)
+    except AnalysisError as error:
+        if is_attributed or not str(error):
+            yield f"the parts of a logit are refused: {error}"
+        return
+    if is_attributed is False:
+        yield "the parts of a logit are not refused"
+    told, expected = (found.capped or found.adds).total, float(logits[TOKEN] - written.mean())
+    if abs(told - expected) > LOGIT_TOLERANCE * max(1, float(written.abs().max())):
+        yield f"the parts of a logit sum to {told:.6f}, which less the mean of all is {expected:.6f}"
