@@ -172,7 +172,7 @@ TOKENIZERS = {
 }  # fmt: skip
 TOKENIZERS["gemma3"], TOKENIZERS["t5-gated"] = TOKENIZERS["gemma2"], TOKENIZERS["t5"]
 TOKENIZERS |= dict.fromkeys(("mistral", "phi3"), llama_tokenizer)
-TOKENIZERS |= dict.fromkeys(("qwen3", "gpt_oss", "gpt_neox", "falcon", "mpt", "gptj"), gpt2_tokenizer)
+TOKENIZERS |= dict.fromkeys(("qwen3", "gpt_oss", "mixtral", "gpt_neox", "falcon", "mpt", "gptj"), gpt2_tokenizer)
 
 ENCODERS = ("bert", "roberta", "distilbert", "electra", "albert")
 CAUSAL = ("gpt2", "llama")
@@ -248,6 +248,7 @@ CONFIGS = {
     "gpt_oss": (
         "GptOssConfig", GROUPED | {"sliding_window": WINDOW, "num_local_experts": 2, "num_experts_per_tok": 2},
     ),
+    "mixtral": ("MixtralConfig", GROUPED | {"num_local_experts": 2, "num_experts_per_tok": 1}),
     "phi3": ("Phi3Config", GROUPED | {"sliding_window": WINDOW}),
     "opt": (
         "OPTConfig", USUAL | {"ffn_dim": 16, "word_embed_proj_dim": HIDDEN, "init_std": 0.4, "pad_token_id": 1},

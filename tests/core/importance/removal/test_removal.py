@@ -21,7 +21,7 @@ from attention_sieve.core.importance.removal.remove import remove
 from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.texts.text import Text
 
-FAMILIES = ("bert", "distilbert", "t5", "bart", "gpt2", "llama", "gpt_oss")
+FAMILIES = ("bert", "distilbert", "t5", "bart", "gpt2", "llama", "gpt_oss", "mixtral")
 EMPTY_LAYER = ((0, 1), (1, 0), (1, 1), (1, 2), (1, 3))
 """One head of layer 0, and all heads of layer 1."""
 TEXTS = (Text(("The two dogs ran.", "A black cat sat.")), Text(("She eats red apples.", "Who sat on the mat?")))
@@ -78,6 +78,25 @@ def test_a_removed_head_computes_what_a_gated_one_does_in_every_attention(family
             left[head] = False
         assert np.isnan(found[..., ~left]).all()
         np.testing.assert_allclose(found[..., left], expected[..., left], atol=1e-9, rtol=0)
+
+
+@pytest.mark.parametrize("family", ["gpt_oss", "mixtral"])
+def test_experts_without_heads_compute_what_their_own_code_does_with_the_outputs_of_these_at_zero(
+    family, folders, tmp_path
+):
+    gone, ids = empty_layer(4), torch.tensor([[5, 9, 12, 7, 30, 9, 12]])
+    remove(files_of(folders(family)), gone, tmp_path / "made")
+    own = AutoModel.from_pretrained(folders(family), attn_implementation="eager").eval()
+    usual = own(ids).last_hidden_state
+    for layer, head in gone:
+        weight = own.layers[layer].self_attn.o_proj.weight
+        size = weight.shape[1] // 4
+        weight.data[:, head * size : (head + 1) * size] = 0
+    with torch.inference_mode():
+        expected = own(ids).last_hidden_state
+        found = load_checkpoint(files_of(tmp_path / "made"), device="cpu", dtype="float32").model(ids).last_hidden_state
+    torch.testing.assert_close(found, expected, atol=1e-4, rtol=0)
+    assert (expected - usual).abs().max() > 1e-2
 
 
 @pytest.mark.parametrize(("gone", "n_shared"), [(((0, 0), (0, 1)), 2), (((0, 1), (0, 2)), 1), (((0, 3),), 1)])
