@@ -5,18 +5,18 @@ time: a small file can describe a model without an end.
 """
 
 import contextlib
-import json
 import os
 import shutil
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from attention_sieve.core.checkpoints.checkpoint import file_sha256
 from attention_sieve.core.checkpoints.checks.files import check_counts
 from attention_sieve.core.checkpoints.folders import UNFINISHED, program_folder
-from attention_sieve.core.checkpoints.limited import Failed, Limits, reported_error
+from attention_sieve.core.checkpoints.limited import Failed, Limits, report_error, reported_error
 from attention_sieve.core.errors import CheckpointError, first_line, panics_caught, shortened
 
 SUFFIX: Final = ".gguf"
@@ -151,16 +151,5 @@ def _write(name: str, path: Path, folder: Path, stored_as: str) -> None:
     os.chmod(folder, 0o755)
 
 
-def _main(path: str, folder: str) -> None:
-    """Unpack a file into a folder, and print the error message, or an empty one, as JSON."""
-    try:
-        write_checkpoint(Path(path), Path(folder))
-    except CheckpointError as error:
-        message = str(error)
-    else:
-        message = ""
-    print(json.dumps({"error": message}), flush=True)
-
-
 if __name__ == "__main__":
-    _main(*sys.argv[1:])
+    report_error(partial(write_checkpoint, *map(Path, sys.argv[1:])))

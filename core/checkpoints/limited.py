@@ -13,6 +13,7 @@ from typing import Final
 import psutil
 
 from attention_sieve import ROOT
+from attention_sieve.core.errors import CheckpointError
 
 BETWEEN_LOOKS: Final = 0.02
 """Seconds between two checks of memory and time."""
@@ -86,3 +87,13 @@ def reported_error(module: str, arguments: Sequence[str], limits: Limits) -> str
         return str(json.loads(output)["error"])
     except ValueError:
         raise Failed(f"crashed its process (exit status {process.returncode})") from None
+
+
+def report_error(work: Callable[[], None]) -> None:
+    """Do the work of such a process, and print the message of the CheckpointError that it raises, or an empty one."""
+    message = ""
+    try:
+        work()
+    except CheckpointError as error:
+        message = str(error)
+    print(json.dumps({"error": message}), flush=True)

@@ -3,16 +3,16 @@
 `python -m attention_sieve.core.checkpoints.trial_load NAME` is that process; `try_to_load` starts and watches it.
 """
 
-import json
 import string
 import sys
+from functools import partial
 from typing import Any, Final
 
 from attention_sieve.core.checkpoints.chat_templates import try_template
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.checks.files import WEIGHT_FILES
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
-from attention_sieve.core.checkpoints.limited import Failed, Limits, reported_error
+from attention_sieve.core.checkpoints.limited import Failed, Limits, report_error, reported_error
 from attention_sieve.core.errors import CheckpointError, panics_caught
 
 MOST_BYTES: Final = 1_800_000_000
@@ -80,19 +80,12 @@ def _check_tokenizer(name: str, tokenizer: Any) -> None:
             )
 
 
-def _main(folder: str) -> None:
-    """Load the checkpoint in a folder, and print the error message, or an empty one, as JSON."""
-    try:
-        files = find_checkpoint(folder)
-        tokenizer = _tokenizer(files)
-        _check_tokenizer(files.name, tokenizer)
-        try_template(files.name, tokenizer)
-    except CheckpointError as error:
-        message = str(error)
-    else:
-        message = ""
-    print(json.dumps({"error": message}), flush=True)
+def _load(folder: str) -> None:
+    files = find_checkpoint(folder)
+    tokenizer = _tokenizer(files)
+    _check_tokenizer(files.name, tokenizer)
+    try_template(files.name, tokenizer)
 
 
 if __name__ == "__main__":
-    _main(sys.argv[1])
+    report_error(partial(_load, sys.argv[1]))

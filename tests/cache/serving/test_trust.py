@@ -1,6 +1,7 @@
 """A checkpoint that nobody vouches for is loaded on trial first, once, in a process of its own."""
 
 import json
+import re
 import shutil
 
 import pytest
@@ -94,25 +95,24 @@ def test_large_weights_are_not_loaded_on_trial(folder, monkeypatch):
         trial_load._tokenizer(find_checkpoint(str(folder)))
 
 
-def test_a_trial_finds_a_tokenizer_that_panics_on_some_texts(folder, capsys):
+def test_a_trial_finds_a_tokenizer_that_panics_on_some_texts(folder):
     path = folder / "tokenizer.json"
     split = {"type": "Split", "pattern": {"Regex": "(.*a){25}b"}, "behavior": "Isolated", "invert": False}
     path.write_text(json.dumps({**json.loads(path.read_text()), "pre_tokenizer": split}))
-    trial_load._main(str(folder))
-    assert json.loads(capsys.readouterr().out)["error"].startswith("The checkpoint's tokenizer crashed")
+    with pytest.raises(CheckpointError, match="The checkpoint's tokenizer crashed"):
+        trial_load._load(str(folder))
 
 
-def test_a_trial_finds_a_chat_template_without_an_end_and_is_repeated_when_the_template_changes(folder, tried, capsys):
+def test_a_trial_finds_a_chat_template_without_an_end_and_is_repeated_when_the_template_changes(folder, tried):
     endless = f"{{% for a in range(9999) %}}{5 * '{% for a in range(9999) %}'}{6 * '{% endfor %}'}"
     (folder / "chat_template.jinja").write_text(endless)
     models.check_by_trial(find_checkpoint(str(folder)))
-    trial_load._main(str(folder))
-    error = json.loads(capsys.readouterr().out)["error"]
-    assert error.startswith(f"The chat template of {folder} took more than 2 seconds of a processor, so it is not used")
+    why = f"The chat template of {folder} took more than 2 seconds of a processor, so it is not used"
+    with pytest.raises(CheckpointError, match=re.escape(why)):
+        trial_load._load(str(folder))
     (folder / "chat_template.jinja").write_text("{{ raise_exception('No system turns.') }}")
     models.check_by_trial(find_checkpoint(str(folder)))
-    trial_load._main(str(folder))
-    assert json.loads(capsys.readouterr().out) == {"error": ""}
+    trial_load._load(str(folder))
     assert tried == [str(folder)] * 2
 
 
