@@ -155,7 +155,7 @@ class DirectPath:
         """Note what is added to the stream; returns it as a part of the stream."""
         leaf = values.detach().requires_grad_()
         self._additions.append(_Addition(leaf, self._block, self._is_between))
-        return leaf
+        return leaf.clone()  # some models scale it in place
 
     def note_values(self, _: Tensor, values: Float[Tensor, "text kv_head key channel"]) -> None:
         """Note the values of the next layer."""

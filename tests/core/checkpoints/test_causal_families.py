@@ -6,7 +6,7 @@ from checked_family import faults_of
 from small_checkpoints import TOKENIZERS
 
 FAMILIES = (
-    "afmoe", "bamba", "bloom", "codegen", "cohere2", "deepseek_v3", "doge", "falcon_h1",
+    "afmoe", "bamba", "bloom", "codegen", "cohere2", "ctrl", "deepseek_v3", "doge", "falcon_h1",
     "gemma3n_text", "gemma4_text", "gpt_bigcode", "gpt_neo", "granitemoehybrid", "jamba", "lfm2", "longcat_flash",
     "minimax", "nemotron_h", "olmo_hybrid", "phi3", "qwen3_next", "recurrent_gemma", "zamba", "zamba2",
 )  # fmt: skip
