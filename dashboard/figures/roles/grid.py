@@ -64,7 +64,7 @@ class RoleGrid:
     greatest: Float[np.ndarray, "role layer"] | None = None
     """Score of the best possible attention; None leaves both columns out."""
     positional: Bool[np.ndarray, "role layer head"] | None = None
-    """Held syntactic roles that are not significantly above other words at the same distance; marked in the tooltip."""
+    """Held syntactic roles that do not beat other words at the same distance; marked in the tooltip."""
     p_values: Float[np.ndarray, "role layer head"] | None = None
     """None leaves the column out."""
     p_name: str = "p"
