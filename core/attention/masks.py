@@ -52,6 +52,12 @@ class TileMask:
         """Part of the whole mask as a tensor, for such code."""
         return self.tensor()[place]
 
+    def __getattr__(self, name: str) -> Any:
+        """Whatever else such code asks of a mask, as of that tensor (Qwen 4)."""
+        if name.startswith("_"):  # while a mask is made or copied, it has no sizes yet
+            raise AttributeError(name)
+        return getattr(self.tensor(), name)
+
     @property
     def dtype(self) -> torch.dtype:
         """Number format of that tensor."""

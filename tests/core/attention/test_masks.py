@@ -71,6 +71,21 @@ def test_every_tile_equals_its_part_of_the_whole_mask(function, padding, kept, m
         assert torch.equal(allowed_in_tile(mask, texts, queries), whole[texts, queries]), (texts, queries)
 
 
+def test_a_models_own_code_has_the_whole_mask_as_a_tensor():
+    sizes = {"batch_size": N_TEXTS, "q_length": N_TOKENS, "kv_length": N_TOKENS}
+    mask = attention_mask_function(**sizes, mask_function=causal_mask_function)
+    whole = sdpa_mask(**sizes, mask_function=causal_mask_function, allow_is_causal_skip=False).expand(
+        N_TEXTS, 1, -1, -1
+    )
+    chosen = torch.rand(whole.shape) < 0.5
+    assert (mask.shape, mask.dtype, mask.ndim) == (whole.shape, torch.bool, 4)
+    assert torch.equal(mask & chosen, whole & chosen)
+    assert torch.equal(mask.masked_fill(chosen, value=False), whole & ~chosen)
+    assert torch.equal(mask[..., :3], whole[..., :3])
+    with pytest.raises(AttributeError, match="no_such_thing"):
+        _ = mask.no_such_thing
+
+
 @pytest.mark.parametrize("function", ["causal", "sliding window"])
 def test_queries_that_follow_cached_keys_see_them(function):
     sizes = {"batch_size": 1, "q_length": 3, "kv_length": 7, "q_offset": 4}
