@@ -86,6 +86,7 @@ WAIT_RESULTS: Final = (
     "FOLDER --output FOLDER`."
 )
 NOT_TESTED: Final = "not tested"
+RESTS_ON_FIRST: Final = "also rests on the first token"
 """Stands in place of the number of heads of a role."""
 USE_SAMPLES: Final = "Use the sample texts here"
 UPLOAD: Final = "Upload texts"

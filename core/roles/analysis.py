@@ -46,6 +46,8 @@ COLUMNS: Final = {
     "evidence": "betting evidence (e-value) that the head has the role: what a stake of 1 has grown to; 20 is 20 : 1; "
     "only with scores, not with shares",
     "holds_anytime": "whether the head has the role by its evidence; only with scores, not with shares",
+    "rests_on_first": "1 where the head has the role no more when the first token is left out of the role's keys and "
+    "of chance, otherwise 0; empty for models that are no decoder, and for a file of scores",
 }
 
 
@@ -96,11 +98,12 @@ def role_table(finding: RoleFinding) -> "pd.DataFrame":
     tests = with_syntactic_intervals(finding.tests, scored.scores)
     stays = stability(tests, resamples(scored.scores, scored.uniform))
     table = head_table(tests).assign(stability=stays.ravel())
-    if scored.scale == "share":  # a bet needs values from 0 upwards
-        return table
-    evidence = role_evidence(scored.scores, tests.settings, scored.uniform)
-    holds = holds_by_evidence(evidence, tests.settings)
-    return table.assign(evidence=as_odds(evidence).ravel(), holds_anytime=holds.ravel())
+    if scored.scale != "share":  # a bet needs values from 0 upwards
+        evidence = role_evidence(scored.scores, tests.settings, scored.uniform)
+        holds = holds_by_evidence(evidence, tests.settings)
+        table = table.assign(evidence=as_odds(evidence).ravel(), holds_anytime=holds.ravel())
+    rests = np.full(tests.holds.shape, np.nan) if finding.rests_on_first is None else finding.rests_on_first
+    return table.assign(rests_on_first=rests.ravel().astype(float))
 
 
 def _question(settings: ScoreSettings) -> Question[Text, TextMeasures]:

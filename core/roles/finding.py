@@ -1,15 +1,19 @@
 """What the scores of texts say of the roles of heads."""
 
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 
 from attention_sieve.core.roles.hypotheses import Criterion, HeadTests, role_tests
 from attention_sieve.core.roles.measures import RoleScores, ScoreSettings
 from attention_sieve.core.roles.uncertainty.anytime import role_evidence, tests_of_evidence
 from attention_sieve.core.statistics.means import moments
 from attention_sieve.core.texts.equal import different_rows, equal_texts
+
+FIRST_TOKEN: Final = "sink"
+"""The role whose keys are the first token."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,9 @@ class RoleFinding:
     tests: HeadTests
     bets: RoleScores | None = None
     """Where evidence decides: scores of the texts that it counts, each once, in order of appearance."""
+    rests_on_first: Bool[np.ndarray, "role layer head"] | None = None
+    """Of a decoder: which heads hold a role no more when the first token, at which many heads look in any text, is left
+    out of its keys and of what chance gives; not the role of the first token itself. None where it is not known."""
 
     @property
     def counted(self) -> RoleScores:
@@ -76,9 +83,16 @@ def role_finding(
     """
     numbers = np.arange(len(scored.scores)) if numbers is None else numbers
     counted = scored.of_texts(different_rows(numbers))
+    tests, rests = _tests(counted, criterion, bets), None
+    if counted.after_first is not None and (bets is None or bets.after_first is not None):
+        without = _tests(counted.after_first, criterion, bets and bets.after_first)
+        is_first = np.array([role == FIRST_TOKEN for role in counted.roles])
+        rests = tests.holds & ~without.holds & ~is_first[:, None, None]
+    return RoleFinding(scored=scored, numbers=numbers, tests=tests, bets=bets, rests_on_first=rests)
+
+
+def _tests(counted: RoleScores, criterion: Criterion, bets: RoleScores | None) -> HeadTests:
     if bets is None:
-        tests = role_tests(counted.scores, counted.roles, criterion, counted.uniform)
-    else:
-        evidence = role_evidence(bets.scores, criterion, bets.uniform)
-        tests = tests_of_evidence(moments(counted.scores), evidence, scored.roles, criterion)
-    return RoleFinding(scored=scored, numbers=numbers, tests=tests, bets=bets)
+        return role_tests(counted.scores, counted.roles, criterion, counted.uniform)
+    evidence = role_evidence(bets.scores, criterion, bets.uniform)
+    return tests_of_evidence(moments(counted.scores), evidence, counted.roles, criterion)

@@ -125,6 +125,8 @@ class TextMeasures:
     uniform: Float[np.ndarray, "reference layer"]
     greatest: Float[np.ndarray, "reference layer"]
     roles: RoleSet = USUAL
+    after_first: "TextMeasures | None" = None
+    """Of a decoder the same with the first token in no sieve."""
 
 
 def joined(parts: Sequence[TextMeasures]) -> TextMeasures:
@@ -137,12 +139,14 @@ def joined(parts: Sequence[TextMeasures]) -> TextMeasures:
         by_name = {name: row for part in parts for name, row in zip(getattr(part.roles, axis), getattr(part, array))}
         return np.stack([by_name[name] for name in getattr(roles, axis)])
 
+    after_first = [part.after_first for part in parts if part.after_first is not None]
     return TextMeasures(
         roles=roles,
         measures=rows("measures", "measures"),
         shares=rows("shares", "shares"),
         uniform=rows("uniform", "references"),
         greatest=rows("greatest", "references"),
+        after_first=joined(after_first) if len(after_first) == len(parts) else None,
     )
 
 
@@ -157,6 +161,8 @@ class RoleScores:
     greatest: Float[np.ndarray, "text role layer"]
     """Greatest possible score on the same text."""
     scale: Scale = "score"
+    after_first: "RoleScores | None" = None
+    """Of a decoder the same with the first token in no sieve."""
 
     def mean_references(self) -> tuple[Float[np.ndarray, "role layer"], Float[np.ndarray, "role layer"]]:
         """Means of `uniform` and `greatest` over the texts to which a role applies; NaN without any."""
@@ -168,7 +174,13 @@ class RoleScores:
 
     def of_texts(self, rows: Int[np.ndarray, " row"]) -> "RoleScores":
         """The scores of some of the texts."""
-        return replace(self, scores=self.scores[rows], uniform=self.uniform[rows], greatest=self.greatest[rows])
+        return replace(
+            self,
+            scores=self.scores[rows],
+            uniform=self.uniform[rows],
+            greatest=self.greatest[rows],
+            after_first=self.after_first and self.after_first.of_texts(rows),
+        )
 
 
 @dataclass(frozen=True)
@@ -221,6 +233,14 @@ def role_scores(texts: Sequence[TextMeasures], settings: ScoreSettings) -> RoleS
 
     In a causal model only one word of a pair can attend to the other; `both` is then the score of that direction.
     """
+    after_first = [text.after_first for text in texts if text.after_first is not None]
+    scored = _role_scores(texts, settings)
+    if len(after_first) < len(texts):
+        return scored
+    return replace(scored, after_first=_role_scores(after_first, settings))
+
+
+def _role_scores(texts: Sequence[TextMeasures], settings: ScoreSettings) -> RoleScores:
     of = texts[0].roles
     if settings.scale == "share":
         shares = np.stack([text.shares for text in texts])

@@ -33,9 +33,13 @@ class PairSieves:
 
 
 def pair_sieves(
-    texts: Sequence[PassText], live: Sequence[Int[np.ndarray, "_ 2"]], causal: bool, roles: RoleSet
+    texts: Sequence[PassText],
+    live: Sequence[Int[np.ndarray, "_ 2"]],
+    causal: bool,
+    roles: RoleSet,
+    first_key: int = 0,
 ) -> PairSieves:
-    """The sieves of a batch.
+    """The sieves of a batch, which hold no key before `first_key`.
 
     A score is the mean over pairs of the attention between their tokens, relative to uniform attention; its greatest
     value has every query attend to its key of largest weight alone. A share is the mean over queries, and the sieve of
@@ -43,7 +47,7 @@ def pair_sieves(
     """
     n_texts, n_measures = len(texts), len(roles.pair_shares)
     shape = (n_measures, n_texts, *(max(map(len, sides)) for sides in _sides(texts)))
-    cell_numbers, weights, n_visible = _cells(texts, live, causal, roles, shape)
+    cell_numbers, weights, n_visible = _cells(texts, live, causal, roles, shape, first_key)
     cells, first, cell_of = np.unique(cell_numbers, return_index=True, return_inverse=True)
     measure, text, query, key = np.unravel_index(cells, shape)
     group = measure * n_texts + text
@@ -92,6 +96,7 @@ def _cells(
     causal: bool,
     roles: RoleSet,
     shape: tuple[int, ...],
+    first_key: int,
 ) -> tuple[Int[np.ndarray, " seen"], Float[np.ndarray, " seen"], Int[np.ndarray, " seen"]]:
     """Cells as numbers in an array of measures, texts, queries and keys; once for each pair that has it.
 
@@ -106,20 +111,20 @@ def _cells(
     for same_pairs in alike.values():
         role, sieve = same_pairs[0]
         pairs = [sieve.find(text) if role.applies(text, causal) else () for text in texts]
-        parts.append(_cells_of_roles(pairs, live, same_pairs, roles, shape))
+        parts.append(_cells_of_roles(_cells_of_pairs(pairs, live, first_key), pairs, same_pairs, roles, shape))
     numbers, weights, n_visible = zip(*parts)
     return np.concatenate(numbers), np.concatenate(weights), np.concatenate(n_visible)
 
 
 def _cells_of_roles(
+    cells: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray],
     pairs: Sequence[Sequence[TokenPair]],
-    live: Sequence[Int[np.ndarray, "_ 2"]],
     alike: Sequence[tuple[Role, Pairs]],
     roles: RoleSet,
     shape: tuple[int, ...],
 ) -> tuple[Int[np.ndarray, " seen"], Float[np.ndarray, " seen"], Int[np.ndarray, " seen"]]:
     """The cells of roles that share the pairs of each text, of which each takes those with its name, or all."""
-    text, query, key, pair, n_visible = _cells_of_pairs(pairs, live)
+    text, query, key, pair, n_visible = cells
     names = np.array([of_pair.name for of_text in pairs for of_pair in of_text], dtype=object)
     relative = 1 / np.bincount(pair, 1 / n_visible, minlength=2 * len(names))[pair]
     cells_of = [_of_role(role, sieve, pair, names) for role, sieve in alike]
@@ -165,13 +170,14 @@ def _measure_numbers(
 
 
 def _cells_of_pairs(
-    pairs: Sequence[Sequence[TokenPair]], live: Sequence[Int[np.ndarray, "_ 2"]]
+    pairs: Sequence[Sequence[TokenPair]], live: Sequence[Int[np.ndarray, "_ 2"]], first_key: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Cells of each pair of words in one direction, then in the other: every token of the attending word to every token
     of the attended one that it can see.
 
     Args:
         live: first and one-past-last key that each query of each text can attend to.
+        first_key: keys before it are in no sieve.
 
     Returns: text, query, key, pair and number of visible keys of each cell; pair 2 i is the i-th in the first of
         DIRECTIONS, and 2 i + 1 in the second.
@@ -189,7 +195,7 @@ def _cells_of_pairs(
     text = np.repeat(np.arange(len(pairs)), list(map(len, pairs)))[pair // 2]
     n_queries = np.array([len(bounds) for bounds in live])
     start, end = np.concatenate(live)[(np.cumsum(n_queries) - n_queries)[text] + query].T
-    is_visible = (start <= key) & (key < end)
+    is_visible = (np.maximum(start, first_key) <= key) & (key < end)
     return text[is_visible], query[is_visible], key[is_visible], pair[is_visible], (end - start)[is_visible]
 
 

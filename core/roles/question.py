@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from attention_sieve.core.answering import Arrays, Question, text_alone, text_itself
+from attention_sieve.core.answering import Arrays, Question, part, part_of, text_alone, text_itself
 from attention_sieve.core.attention.settings import PassSettings, live_keys
 from attention_sieve.core.checkpoints.checkpoint import AttentionLayers, Checkpoint
 from attention_sieve.core.passes.texts import PassText, TextAttention, trees, window_at, with_relations
@@ -78,12 +78,17 @@ ARRAYS: Final = ("measures", "shares", "uniform", "greatest")
 """What is stored of a text; the question knows the roles."""
 
 
+AFTER_FIRST: Final = "after first"
+
+
 def _pack(text: TextMeasures) -> Arrays:
-    return {name: getattr(text, name) for name in ARRAYS}
+    own = {name: getattr(text, name) for name in ARRAYS}
+    return own if text.after_first is None else own | part(AFTER_FIRST, _pack(text.after_first))
 
 
 def _unpack(arrays: Arrays, roles: RoleSet = USUAL) -> TextMeasures:
-    return TextMeasures(roles=roles, **arrays)
+    own, after_first = {name: arrays[name] for name in ARRAYS}, part_of(arrays, AFTER_FIRST)
+    return TextMeasures(roles=roles, after_first=_unpack(after_first, roles) if after_first else None, **own)
 
 
 FIRST_ROLES: Final = (
@@ -170,7 +175,9 @@ def _question(names: tuple[str, ...], seed: int | None, parses: bool) -> Questio
             for positions in group:
                 batch = [by_row[row] for row in positions]
                 score = partial(score_batch, checkpoint, batch, settings, roles=roles)
-                if seed is not None:
+                if seed is None:
+                    score = partial(score, after_first=attention.causal)
+                else:
                     score = partial(score, observers=partial(_permuted, texts=batch, attention=attention, seed=seed))
                 yield list(zip(positions, score().texts, strict=True))
 
@@ -183,6 +190,7 @@ def _question(names: tuple[str, ...], seed: int | None, parses: bool) -> Questio
         unpack=partial(_unpack, roles=roles),
         parts=tuple(_question(alone, seed, parses) for alone in sets) if len(sets) > 1 else (),
         join=joined,
+        version=6,
     )
 
 

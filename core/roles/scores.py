@@ -1,7 +1,7 @@
 """Sieve bias scores: the observer that computes them from tiles of attention, and the pass of a batch."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -63,6 +63,10 @@ class ScoreObserver:
         self.indicators: Tensor | None = tensor(sieves[0].indicators) if self._columns.key_sets else None
         self._applicable = np.stack([of_layer.applicable for of_layer in sieves], axis=-1)
         self._at_chance = np.stack([of_layer.at_chance for of_layer in sieves], axis=-1)
+        self._references = [
+            np.stack([of_layer.uniform for of_layer in sieves], axis=-1),
+            np.stack([of_layer.greatest for of_layer in sieves], axis=-1),
+        ]
         first_weighted = len(self._roles.row_measures)
         self.wants_entropy = bool(
             self._applicable[:, first_weighted : first_weighted + len(self._roles.weighted)].any()
@@ -91,6 +95,16 @@ class ScoreObserver:
                 inside = (columns * weights[:, None, ..., row]).sum(-1)
                 self._weighted_sums[tile.layer, tile.texts, :, place] += (inside * tile.entropy).sum(-1)
 
+    def results(self) -> list[TextMeasures]:
+        """All measures of each text, with their references."""
+        measures, shares = self.scores()
+        references = (reference.astype(measures.dtype) for reference in self._references)
+        arrays = zip(measures, shares, *references, strict=True)
+        return [
+            TextMeasures(roles=self._roles, measures=of_text, shares=its_shares, uniform=at_chance, greatest=at_most)
+            for of_text, its_shares, at_chance, at_most in arrays
+        ]
+
     def scores(self) -> tuple[Float[np.ndarray, "text measure layer head"], Float[np.ndarray, "text share layer head"]]:
         """All measures and shares, copied from the device at once; NaN where not applicable to a text."""
         n_layers, n_texts, n_heads, _ = self._weighted_sums.shape
@@ -109,6 +123,26 @@ class ScoreObserver:
         scores = np.where(self._applicable[..., None], measured[:, :n_measures], np.nan)
         shares = measured[:, n_measures:] - self._at_chance[..., None]
         return scores.astype(measured.dtype), shares.astype(measured.dtype)
+
+
+class AfterFirst:
+    """Passes attention on to an observer of scores whose sieves leave the first token out."""
+
+    indicators = None  # a pass takes those of one observer, whose sums hold the first token
+    wants_outputs = False
+
+    def __init__(self, scores: ScoreObserver, indicators: Float[Tensor, "text key indicator"] | None) -> None:
+        """`indicators` are those of the pass, of which the sums come."""
+        self._scores, self.wants_entropy = scores, scores.wants_entropy
+        self._of_first = None if indicators is None else indicators[:, None, None, 0]
+
+    def observe(self, tile: Tile) -> None:
+        """Take what the first token gets out of a tile and of its sums, and pass the tile on."""
+        probabilities, sums = tile.probabilities.clone(), tile.indicator_sums
+        if sums is not None and self._of_first is not None:
+            sums = sums - probabilities[..., :1] * self._of_first[tile.texts]
+        probabilities[..., 0] = 0
+        self._scores.observe(replace(tile, probabilities=probabilities, indicator_sums=sums))
 
 
 def n_entry_measures(roles: RoleSet) -> int:
@@ -142,6 +176,7 @@ def score_batch(
     windows: Mapping[int, Window] | None = None,
     observers: Callable[[Observer], Sequence[Observer]] = lambda scores: (scores,),
     roles: RoleSet = USUAL,
+    after_first: bool = False,
 ) -> BatchScores:
     """Run one batch of texts, and compute scores and, for some texts, the attention to draw.
 
@@ -150,18 +185,24 @@ def score_batch(
         windows: for texts to draw, by index in the batch, the part of their attention to return.
         observers: the observers of the pass, given that of the scores: with further ones beside it, or with one that
             changes the tiles before it passes them on.
+        after_first: whether to score also with the first token in no sieve; for causal attention as it is.
 
     Source: Pande et al. 2021; differences from their code are documented in core/roles/sieves.py.
     """
     attention = checkpoint.attentions[settings.kind]
     sieves = layer_sieves(texts, attention, roles)
-    scores = ScoreObserver(sieves, attention.n_heads, checkpoint.device, checkpoint.statistics_dtype)
+    of_scores = partial(
+        ScoreObserver, n_heads=attention.n_heads, device=checkpoint.device, dtype=checkpoint.statistics_dtype
+    )
+    scores = of_scores(sieves)
+    rest = of_scores(layer_sieves(texts, attention, roles, first_key=1)) if after_first else None
+    beside = [] if rest is None else [AfterFirst(rest, scores.indicators)]
     map_observers = {row: _map_observer(texts[row], row, window) for row, window in (windows or {}).items()}
     observe(
         checkpoint.model,
         model_inputs(checkpoint, texts),
         Pass(
-            observers=[*observers(scores), *map_observers.values()],
+            observers=[*observers(scores), *beside, *map_observers.values()],
             calls=attention.calls,
             gates=gates(checkpoint, settings),
             stops=True,
@@ -171,14 +212,9 @@ def score_batch(
         row: _text_attention(texts[row], attention, window, map_observers[row])
         for row, window in (windows or {}).items()
     }
-    measures, shares = scores.scores()
-    uniform = np.stack([of_layer.uniform for of_layer in sieves], axis=-1).astype(measures.dtype)
-    greatest = np.stack([of_layer.greatest for of_layer in sieves], axis=-1).astype(measures.dtype)
-    arrays = zip(measures, shares, uniform, greatest, strict=True)
-    of_texts = [
-        TextMeasures(roles=roles, measures=of_text, shares=its_shares, uniform=at_chance, greatest=at_most)
-        for of_text, its_shares, at_chance, at_most in arrays
-    ]
+    of_texts = scores.results()
+    if rest is not None:
+        of_texts = [replace(text, after_first=other) for text, other in zip(of_texts, rest.results(), strict=True)]
     return BatchScores(texts=of_texts, maps=text_attentions)
 
 
@@ -188,11 +224,13 @@ def text_attention(checkpoint: Checkpoint, text: PassText, settings: PassSetting
     return score_batch(checkpoint, [text], settings, windows={0: whole}).maps[0]
 
 
-def layer_sieves(texts: Sequence[PassText], attention: AttentionLayers, roles: RoleSet = USUAL) -> list[BatchSieves]:
+def layer_sieves(
+    texts: Sequence[PassText], attention: AttentionLayers, roles: RoleSet = USUAL, first_key: int = 0
+) -> list[BatchSieves]:
     """Sieves of a batch for each layer; layers whose windows have the same effect on these texts share one object."""
     n_tokens = max(text.n_tokens for text in texts)
     reaches = [attention.reach(layer).within(n_tokens, attention.causal) for layer in range(attention.n_layers)]
-    sieves = {reach: batch_sieves(texts, attention.causal, reach, roles) for reach in dict.fromkeys(reaches)}
+    sieves = {reach: batch_sieves(texts, attention.causal, reach, roles, first_key) for reach in dict.fromkeys(reaches)}
     return [sieves[reach] for reach in reaches]
 
 

@@ -86,22 +86,26 @@ class BatchSieves:
 
 
 def batch_sieves(
-    texts: Sequence[PassText], causal: bool, reach: Reach = UNLIMITED, roles: RoleSet = USUAL
+    texts: Sequence[PassText], causal: bool, reach: Reach = UNLIMITED, roles: RoleSet = USUAL, first_key: int = 0
 ) -> BatchSieves:
-    """Sieves of a batch of texts, padded at the end to the longest, for layers with the same window."""
+    """Sieves of a batch of texts, padded at the end to the longest, for layers with the same window.
+
+    Args:
+        first_key: keys before it are in no sieve, though queries see them: 1 leaves the first token out.
+    """
     columns, n_queries = Columns(roles), max(len(text.queries.ids) for text in texts)
     indicators = np.zeros((len(texts), max(len(text.keys.ids) for text in texts), len(columns.key_sets)))
     row_weights = np.zeros((len(texts), n_queries, len(columns), 2 * len(roles.rows)))
     sizes = [(len(text.queries.ids), len(text.keys.ids)) for text in texts]
     live_of = {size: live_keys(*size, causal, reach) for size in set(sizes)}
     live = [live_of[size] for size in sizes]
-    pairs = pair_sieves(texts, live, causal, roles)
+    pairs = pair_sieves(texts, live, causal, roles, first_key)
     at_chance, references = [], []
     alike: dict[tuple[object, ...], _TextRows] = {}
     for row, (text, bounds) in enumerate(zip(texts, live)):
         parts = _Parts.of(text, causal, columns)
-        of_text = alike[parts.key] = alike.get(parts.key) or _text_rows(parts, bounds, causal, columns)
-        indicators[row, : len(text.keys.ids)] = parts.key_sets
+        of_text = alike[parts.key] = alike.get(parts.key) or _text_rows(parts, bounds, causal, columns, first_key)
+        indicators[row, first_key : len(text.keys.ids)] = parts.key_sets[first_key:]
         row_weights[row, : len(bounds)] = of_text.weights
         at_chance.append(of_text.at_chance)
         references.append(of_text.references)
@@ -166,9 +170,11 @@ class _TextRows:
     references: tuple[Float[np.ndarray, " row_reference"], Float[np.ndarray, " row_reference"]]
 
 
-def _text_rows(parts: _Parts, live: Int[np.ndarray, "query 2"], causal: bool, columns: Columns) -> _TextRows:
+def _text_rows(
+    parts: _Parts, live: Int[np.ndarray, "query 2"], causal: bool, columns: Columns, first_key: int
+) -> _TextRows:
     visible = live[:, 1] - live[:, 0]
-    sizes = _column_sizes(parts, live, causal, columns)
+    sizes = _column_sizes(parts, live, causal, columns, first_key)
     sieves = [
         _row_sieve(role, parts, sizes, columns) if applies else _RowSieve(np.zeros_like(sizes, bool), 0 * visible)
         for role, applies in zip(columns.roles.rows, parts.applies)
@@ -186,10 +192,11 @@ def _text_rows(parts: _Parts, live: Int[np.ndarray, "query 2"], causal: bool, co
 
 
 def _column_sizes(
-    parts: _Parts, live: Int[np.ndarray, "query 2"], causal: bool, columns: Columns
+    parts: _Parts, live: Int[np.ndarray, "query 2"], causal: bool, columns: Columns, first_key: int
 ) -> Int[np.ndarray, "query column"]:
-    """Number of keys of each column that each query can attend to."""
-    start, end = live.T
+    """Number of keys of each column, from `first_key` on, that each query can attend to."""
+    end = live[:, 1]
+    start = np.minimum(np.maximum(live[:, 0], first_key), end)
     bands = [band.keys(parts.n_queries, causal).T for band in columns.bands]
     in_bands = [np.maximum(np.minimum(last, end) - np.maximum(first, start), 0)[:, None] for first, last in bands]
     before = np.zeros((len(parts.key_sets) + 1, parts.key_sets.shape[1]), int)

@@ -140,7 +140,9 @@ def head_summary(visit: Visit, passed: PassedText, tested: Corpus | None, head: 
     if tested is not None:
         tests, matched = tested.tests, kept_matches(visit)
         marked = matched.positional(tests)[:, *head] if matched else np.zeros(len(tests.roles), dtype=bool)
-        names = [wording.positional(role) if mark else role for role, mark in zip(tests.roles, marked)]
+        rests = tested.finding.rests_on_first
+        resting = np.zeros_like(marked) if rests is None else rests[:, *head]
+        names = [wording.marked(*of_role) for of_role in zip(tests.roles, marked, resting, strict=True)]
         held = _in_grid(tests.roles, shown) & tests.holds[:, *head]
         lines.append(_over_corpus(choice, tested, names, held, head))
         notes = (tested.finding.note, few_texts(len(tested.scores)) if tested.bets is None else None)

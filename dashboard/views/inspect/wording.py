@@ -13,6 +13,7 @@ from attention_sieve.core.roles.roles import role_named, role_title
 from attention_sieve.dashboard.figures.appearance import WORDS
 from attention_sieve.dashboard.figures.figure import counted, percent
 from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.wording import RESTS_ON_FIRST
 
 PROMISE: Final = "See what every attention head of a model looks at."
 LOOK: Final = "Look"
@@ -74,8 +75,10 @@ def shares(names: Sequence[str]) -> str:
     return f"Shares its keys and values with {named} (*Choose whole groups*, below the grid, chooses them together)."
 
 
-def positional(role: str) -> str:
-    return f"{role_title(role)} (positional)"
+def marked(role: str, is_positional: bool, rests_on_first: bool) -> str:
+    """A role with what is known against it."""
+    marks = ["positional"] * bool(is_positional) + [RESTS_ON_FIRST] * bool(rests_on_first)
+    return f"{role_title(role)} ({', '.join(marks)})" if marks else role
 
 
 def corpus_summary(names: list[str], n_texts: int, is_tested: bool) -> str:

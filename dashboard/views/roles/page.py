@@ -175,6 +175,10 @@ def _caveats(shown: _Shown) -> None:
         say_role_changes(shown.tests, shown.all_on.tests, coarse)
     if reasons := {role: reason for role, reason in untested(shown.tests).items() if role != "sink" or role in fine}:
         st.info(wording.untested(reasons))
+    if (rests := tested.finding.rests_on_first) is not None:
+        n_resting = {role: int(rests[shown.tests.roles.index(role)].sum()) for role in coarse}
+        if sentence := wording.rests_on_first(n_resting, n_holding(shown.tests, coarse)):
+            st.markdown(sentence)
     if "sink" in coarse + fine:
         st.markdown(wording.looks_back(shown.visit.choice.score_settings.direction))
         _sinks(shown.visit)
@@ -395,6 +399,8 @@ def _table(shown: _Shown) -> None:
         table["stability"] = stability.ravel()
     if shown.matched is not None:
         table["positional"] = shown.matched.positional(tests).ravel()
+    if tested.finding.rests_on_first is not None:
+        table["rests_on_first"] = tested.finding.rests_on_first.ravel()
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chosen_roles = some_of("Roles", list(map(role_title, tests.roles)), key="table roles", every="all roles")
         numbers = [str(layer) for layer in sorted(table["layer"].unique())]
@@ -402,6 +408,9 @@ def _table(shown: _Shown) -> None:
         only_held = toggle("Only roles that are held", key="table held")
     is_selected = table["role"].isin(chosen_roles) & table["layer"].isin(map(int, layers))
     table = table[is_selected & (table["holds"] | (not only_held))]
-    stability_column = {"stability": st.column_config.NumberColumn(format="percent", help=wording.STABILITY)}
-    st.dataframe(table, hide_index=True, column_config={**number_columns(), **stability_column})
+    explained = {
+        "stability": st.column_config.NumberColumn(format="percent", help=wording.STABILITY),
+        "rests_on_first": st.column_config.CheckboxColumn(shared_wording.RESTS_ON_FIRST, help=wording.RESTS_HELP),
+    }
+    st.dataframe(table, hide_index=True, column_config={**number_columns(), **explained})
     table_downloads("roles", table, shown.facts, card=partial(role_card, head_table(tests)))

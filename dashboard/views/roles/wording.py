@@ -24,6 +24,7 @@ from attention_sieve.core.statistics.evidence import STAKES
 from attention_sieve.core.texts.relations import RELATIONS
 from attention_sieve.dashboard.figures.figure import counted, percent
 from attention_sieve.dashboard.figures.roles.grid import STABLE
+from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.wording import CHOSEN_BEFORE
 
 NUMBERS: Final = {
@@ -67,6 +68,10 @@ SINKS_HELP: Final = (
     f"The share of heads whose attention to the first token, in the mean over the first {_SINKS.tokens} tokens of a "
     f"text, is above {_SINKS.eps:g} (Gu et al. 2025). The role *first-token sink* is tested over texts instead."
 )
+RESTS_HELP: Final = (
+    "Such a head holds the role no more when the first token of the text, at which many heads of decoders rest, is "
+    "left out of the role's keys and of chance."
+)
 STABILITY: Final = f"Stability: {STABLE}."
 TOO_FEW_TO_DRAW: Final = (
     f"How the counts depend on the number of texts is drawn only for {LEAST_TEXTS} texts or more. Choose a larger "
@@ -98,6 +103,16 @@ def looks_back(direction: SyntacticDirection) -> str:
         f"This attention only looks back. For the syntactic roles, relations count as follows: {relations}. Choose "
         "the direction under *More settings*."
     )
+
+
+def rests_on_first(n_resting: Mapping[str, int], n_held: Mapping[str, int | None]) -> str:
+    """Roles that heads hold with the first token only; empty without any. `n_held` is by the same roles."""
+    named = [
+        f"{n_heads} of {counted(n_held[role] or 0, f'{plain(role_title(role))} head')}"
+        for role, n_heads in n_resting.items()
+        if n_heads
+    ]
+    return f"Also rest on the first token: {', '.join(named)}. {RESTS_HELP}" if named else ""
 
 
 def most_of_layers(layers: Mapping[str, Sequence[int]]) -> str:

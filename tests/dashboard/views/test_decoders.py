@@ -1,9 +1,14 @@
 """A decoder on the pages: its roles, the scale that does not follow the length, and texts that are made for it."""
 
+import subprocess
+import sys
+
+import numpy as np
 import pytest
 from reading import arcs, button, numbers, sent, told
 
 from attention_sieve.core.roles.roles import ROLES
+from attention_sieve.core.roles.rules import PREFIX, read_role
 from attention_sieve.dashboard import controls, wording
 
 TEXTS = "The dog saw the dog that the cat saw.\nA stray cat chased a stray dog."
@@ -87,3 +92,18 @@ def test_a_model_with_attention_sinks_is_drawn_with_what_they_leave_and_says_so(
 def test_a_model_without_them_says_nothing_of_them(app, decoder):
     at = app("inspect", checkpoint=decoder, text="The dog saw the dog.", head="1-2")
     assert "a sink of each head" not in told(at)
+
+
+def test_a_role_that_rests_on_the_first_token_is_marked_on_roles_and_on_the_card(app, shared, tmp_path):
+    subprocess.run([sys.executable, shared / "planted" / "known.py", tmp_path], check=True, capture_output=True)
+    ends = read_role('role = 1\nname = "ends"\nletter = "Z"\ncolour = "#0072B2"\nto.positions = [0, 1, 2]').id
+    rng = np.random.default_rng(0)
+    texts = "\n".join(" ".join(f"w{n}" for n in rng.permutation(200)[:20] + 1) for _ in range(12))
+    link = {"checkpoint": str(tmp_path), "corpus_text": texts, "head": "0-3", "role": ends.removeprefix(PREFIX)}
+    at = app("roles", details="Table", **link)
+    assert any("Also rest on the first token: 6 of 6 ends heads." in each.value for each in at.markdown)
+    (table,) = [each.value for each in at.dataframe if "rests_on_first" in each.value]
+    assert set(table["role"][table["rests_on_first"]]) == {"ends"}
+    at = app("inspect", text="w1 w2 w3", **link)
+    (said,) = [each.value for each in at.markdown if "Over 12 texts:" in each.value]
+    assert "sink, ends (also rests on the first token)" in said
