@@ -20,6 +20,8 @@ from attention_sieve.core.texts.text import Text, text_of_ids
 
 Control = Literal["none", "random weights", "permuted keys", "shuffled words"]
 SEEDS: Final = (0, 1, 2)
+N_CONTROLS: Final = 2 + len(SEEDS)
+"""Passes of each text: with permuted keys, with shuffled words, and with random weights."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -15,7 +15,7 @@ from attention_sieve.core.claims.probe import PROBES, ClaimSettings, ClaimText, 
 from attention_sieve.core.errors import AnalysisError, FetchNeeded
 from attention_sieve.core.texts.parsers import parsers_by_language
 from attention_sieve.core.texts.tokens import TooLong
-from attention_sieve.dashboard import controls
+from attention_sieve.dashboard import controls, costs
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.files.provenance import reads_texts
 from attention_sieve.dashboard.plain import for_visitors, show_error
@@ -27,6 +27,8 @@ from attention_sieve.dashboard.views.other_checkpoints import other_checkpoints
 
 LONG: Final[TooLong] = "truncate"
 """What becomes of other texts that are too long."""
+PASSES: Final = 3
+"""Of each text of a place."""
 ASKED: Final = "claim places"
 """Key of the places in which the reader has asked for a test."""
 
@@ -86,10 +88,30 @@ def elsewhere(visit: Visit, here: Place, settings: ClaimSettings, facts: Callabl
                     on_click=add,
                     icon=":material/play_arrow:",
                     type="tertiary",
+                    help=_cost(visit, settings, (checkpoint, texts)),
                 )
     if len(places) > 1:
         also = (f"--also={_option(visit, settings, place, here)}" for place in places[1:])
         table_downloads("claim in several places", places_table(places), facts(*also))
+
+
+def _cost(visit: Visit, settings: ClaimSettings, where: tuple[str, str]) -> str | None:
+    """How long a test there takes: a pass of each text as it is, with permuted keys, and beside pairs as far apart."""
+    try:
+        visit, inputs = _visit_of(visit, settings, where)
+    except AnalysisError:  # which is said in the table
+        return None
+    texts = [each.text for each in inputs]
+    return costs.takes(visit.engine.files, PASSES * len(texts), texts)
+
+
+def _visit_of(visit: Visit, settings: ClaimSettings, where: tuple[str, str]) -> tuple[Visit, tuple[ClaimText, ...]]:
+    """The visit of a place, and its texts; raises AnalysisError."""
+    checkpoint, texts = where
+    if checkpoint != visit.engine.files.name:
+        visit = replace(visit, engine=controls.other_engine(visit.choice, checkpoint))
+    visit.engine.files.check_heads(visit.settings.kind, settings.claim.heads)
+    return visit, inputs_of(visit, settings, texts)
 
 
 def _option(visit: Visit, settings: ClaimSettings, place: Place, here: Place) -> str:
@@ -121,11 +143,9 @@ def _place(visit: Visit, settings: ClaimSettings, where: tuple[str, str], *, is_
     """What became of the claim in a place; None where it is not computed yet, and not asked for."""
     checkpoint, texts = where
     try:
-        if checkpoint != visit.engine.files.name:
-            visit = replace(visit, engine=controls.other_engine(visit.choice, checkpoint))
-        visit.engine.files.check_heads(visit.settings.kind, settings.claim.heads)
+        visit, inputs = _visit_of(visit, settings, where)
         asks = find if is_asked else kept_finding
-        found = asks(visit, CLAIM_ANALYSIS, settings, inputs_of(visit, settings, texts), LONG)
+        found = asks(visit, CLAIM_ANALYSIS, settings, inputs, LONG)
     except FetchNeeded as error:
         show_error(error)  # with the button that confirms the download
         return None

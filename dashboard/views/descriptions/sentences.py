@@ -120,11 +120,30 @@ def _described(visit: Visit, tests: HeadTests, *, may_ask: bool) -> Described | 
     return complete
 
 
-def _others(visit: Visit, *, may_ask: bool) -> Known | None:
-    """What is known of the heads on the varied samples, for samples with single texts: these are too much alike to say
-    what a head does elsewhere. None for other corpora, and where a pass is needed but not allowed or stopped."""
+def passes_needed(visit: Visit) -> tuple[int, tuple[Text, ...]]:
+    """Number of passes of single texts that descriptions take at most, and the texts."""
+    of_each = 2 if can_parse(visit) else 1  # surface and relations
+    mentions = (
+        mention_sample()
+        if visit.settings.kind in COREFERENCE_ANALYSIS.question(COREFERENCE_ANALYSIS.settings).kinds
+        else ()
+    )
+    texts = (*visit.texts, *_other_texts(visit))
+    return of_each * len(texts) + len(mentions), texts
+
+
+def _other_texts(visit: Visit) -> tuple[Text, ...]:
+    """The varied samples, for samples with single texts: these are too much alike to say what a head does elsewhere."""
     texts = read_sample(VARIED)
-    if SAMPLES.get(visit.choice.corpus) not in ("both", "texts") or not can_read(visit.settings.kind, texts[0]):
+    is_single = SAMPLES.get(visit.choice.corpus) in ("both", "texts") and can_read(visit.settings.kind, texts[0])
+    return texts if is_single else ()
+
+
+def _others(visit: Visit, *, may_ask: bool) -> Known | None:
+    """What is known of the heads on other texts. None without any, and where a pass is needed but not allowed or
+    stopped."""
+    texts = _other_texts(visit)
+    if not texts:
         return None
     find_or_read = find if may_ask else kept_finding
     surface = find_or_read(visit, SURFACE_ANALYSIS, SURFACE_ANALYSIS.settings, texts)

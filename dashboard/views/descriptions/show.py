@@ -16,6 +16,7 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.texts.parsers import trees_source
 from attention_sieve.core.texts.text import Text, write_typed
 from attention_sieve.core.texts.tokens import Words, words_of
+from attention_sieve.dashboard import costs
 from attention_sieve.dashboard.components.marked_texts import DrawnText, Mark, marked_texts
 from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.plain import plain
@@ -25,6 +26,7 @@ from attention_sieve.dashboard.views.descriptions import wording
 from attention_sieve.dashboard.views.descriptions.sentences import (
     Described,
     can_parse,
+    passes_needed,
     request_descriptions,
     requested_descriptions,
 )
@@ -66,6 +68,8 @@ def show_description(visit: Visit, tested: Corpus, head: Head, buttons: DeltaGen
             on_click=request_descriptions,
             args=(visit,),
         )
+        with buttons:
+            costs.say(visit.engine.files, *passes_needed(visit))
 
 
 def _examples(visit: Visit, described: Described, head: Head, buttons: DeltaGenerator) -> None:

@@ -188,8 +188,7 @@ def _form() -> None:
         )
         if labelled and settings:
             texts = labelled.data.texts
-            passes = costs.TRAINING * settings.epochs * len(texts)
-            st.caption(shared_wording.takes(costs.of_passes(files, passes, costs.mean_characters(texts))))
+            costs.say(files, costs.TRAINING * settings.epochs * len(texts), texts)
         if pressed and labelled and name and settings:
             _begin(lambda: training_runs.start(_request(files, labelled, name, settings), state.choice().device))
 

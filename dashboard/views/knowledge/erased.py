@@ -12,7 +12,8 @@ from attention_sieve.core.attention.settings import head_name
 from attention_sieve.core.checkpoints.folders import program_folder
 from attention_sieve.core.command_lines import command_line
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.knowledge.erasure.erasure import MOST_TEXTS
+from attention_sieve.core.knowledge.erasure.erasure import FIRST_DRAWS, MOST_TEXTS
+from attention_sieve.dashboard import costs
 from attention_sieve.dashboard.plain import show_error
 from attention_sieve.dashboard.runs import options_of
 from attention_sieve.dashboard.views.charts import table
@@ -79,6 +80,9 @@ def _run(probing: Probing, path: Path) -> None:
     if not may_begin(runs.erasure_folder(), wording.erasing, wording.STOP_ERASING_HELP):
         return
     names = [head_name(*head) for head in sorted(probing.heads)]
+    n_rows = sum(probing.task.n_rows)
+    n_passes = n_rows + min(n_rows, MOST_TEXTS) * len(names) * (2 + FIRST_DRAWS)
+    costs.say(probing.subjects[0].files, n_passes, probing.task.path.stat().st_size / n_rows)
     if st.button(wording.erase_button(names), key="erase", icon=":material/ink_eraser:", help=wording.ERASE_HELP):
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -12,13 +12,14 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
-from attention_sieve.core.roles.controls import ControlPass, RoleCounts, control_passes, counts_of
+from attention_sieve.core.roles.controls import N_CONTROLS, ControlPass, RoleCounts, control_passes, counts_of
 from attention_sieve.core.roles.finding import RoleSettings
 from attention_sieve.core.roles.matched_pairs import MatchedTests
 from attention_sieve.core.roles.measures import SYNTACTIC
 from attention_sieve.core.roles.question import MATCHED_PAIRS, matched_questions
 from attention_sieve.core.roles.roles import role_title
 from attention_sieve.core.roles.tables import counts_table
+from attention_sieve.dashboard import costs
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.views.asking import ask, find
@@ -43,11 +44,12 @@ class Controlled:
 
 def controlled(visit: Visit, tested: Corpus, container: DeltaGenerator) -> tuple[Controlled, ...]:
     """The texts of the corpus under every control, if the reader turns this on; empty otherwise, and after a stop."""
+    texts = tuple(visit.texts[position] for position in tested.found.positions)
+    cost = costs.takes(visit.engine.files, N_CONTROLS * len(texts), texts) or ""
     with container:
-        is_wanted = toggle("What would chance give?", key="chance", help=wording.SWITCH_HELP)
+        is_wanted = toggle("What would chance give?", key="chance", help=f"{wording.SWITCH_HELP} {cost}")
     if not is_wanted:
         return ()
-    texts = tuple(visit.texts[position] for position in tested.found.positions)
     settings, controls = RoleSettings(visit.choice.score_settings), list[Controlled]()
     try:
         for control in control_passes(visit.engine.files, texts, settings):

@@ -12,8 +12,7 @@ from attention_sieve.dashboard.figures.figure import counted
 
 SWITCH_HELP: Final = (
     "Counts the same roles by the same rule with permuted keys, with shuffled words, and under random weights "
-    f"({len(SEEDS)} seeds). This takes about {3 + len(SEEDS)} times as long as scoring the texts, but only once: the "
-    "results are kept, and changing tau needs no further pass."
+    f"({len(SEEDS)} seeds). The results are kept, and changing tau needs no further pass."
 )
 CHECKPOINT: Final = "this checkpoint"
 BACK: Final = "Back to this checkpoint"

@@ -18,7 +18,6 @@ from attention_sieve.core.surface.analysis import (
     SurfaceSettings,
 )
 from attention_sieve.dashboard import costs, state
-from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.figures.surface.gradient_lines import gradient_lines
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.provenance import command, reads
@@ -180,6 +179,5 @@ def _gradient_finding(surface: Surface) -> CorpusFinding[GradientFinding] | None
         help=wording.COMPUTE_HELP,
         on_click=lambda: st.session_state.update({REQUESTED: question}),
     )
-    passes = costs.TRAINING * len(visit.texts)
-    st.caption(shared_wording.takes(costs.of_passes(visit.engine.files, passes, costs.mean_characters(visit.texts))))
+    costs.say(visit.engine.files, costs.TRAINING * len(visit.texts), visit.texts)
     return None

@@ -20,7 +20,7 @@ from attention_sieve.core.texts.text import Text
 from attention_sieve.core.tree_probes.run import ProbeQuestion, ProbeResults, Stand, train_probes
 from attention_sieve.core.tree_probes.texts import attention_bytes, left_out, little_data, split
 from attention_sieve.core.tree_probes.word_vectors import MAX_LINE_BYTES, WordVectors, vectors_from_lines
-from attention_sieve.dashboard import state
+from attention_sieve.dashboard import costs, state
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.provenance import THEN, call, reads_texts
 from attention_sieve.dashboard.progress import stop_button
@@ -76,7 +76,14 @@ def draw() -> None:
         work = partial(train_probes, partial(_on_checkpoint, visit, plan.settings.seed), question)
         return Run(work, Stand("waiting", 0.0), name="train probes")
 
-    run = _run((visit.engine, visit.settings, policy(), visit.texts, plan.key), start_run)
+    n_words = sum(len(trees[position].heads) for position in train)
+    training = sum(
+        costs.of_tree_probe(visit.engine.files, len(train), n_words, plan.settings.epochs, words=kind.words)
+        for kind in plan.kinds
+    )
+    n_passes = len(texts) * len({kind.control for kind in plan.kinds})
+    say_cost = partial(costs.say, visit.engine.files, n_passes, texts, training)
+    run = _run((visit.engine, visit.settings, policy(), visit.texts, plan.key), start_run, say_cost)
     if run is not None:
         state.remember_off(visit.choice)
         _show_run(run, visit, plan)
@@ -90,7 +97,7 @@ def _on_checkpoint(
     return visit.inference.run(replace(visit.engine, files=files), work, lambda _: watch())
 
 
-def _run(key: Hashable, start: Callable[[], ProbeRun]) -> ProbeRun | None:
+def _run(key: Hashable, start: Callable[[], ProbeRun], say_cost: Callable[[], None]) -> ProbeRun | None:
     """The run of a plan, if there is one; the reader may start it, or start again one that has stopped or failed."""
     run = _runs().get(key)
     if is_public():
@@ -98,6 +105,7 @@ def _run(key: Hashable, start: Callable[[], ProbeRun]) -> ProbeRun | None:
         return None
     if run is None or run.is_stopped or run.error is not None:
         label = wording.TRAIN if run is None else wording.TRAIN_AGAIN
+        say_cost()
         if st.button(label, key="train", icon=":material/play_arrow:"):
             runs = _runs()
             runs.pop(key, None)

@@ -20,7 +20,6 @@ from attention_sieve.core.importance.pruning.orders import RANDOM
 from attention_sieve.core.importance.question import gated_question
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard import controls, costs, state
-from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.components.head_map import head_map
 from attention_sieve.dashboard.components.source import Selection
 from attention_sieve.dashboard.controls import from_home
@@ -320,8 +319,7 @@ def form(material: Material, table: Labelled) -> None:
     if is_on:
         st.info(wording.ONE_AT_A_TIME)
     texts = [item.text for item in material.inputs]
-    passes = costs.TRAINING * len(penalties) * settings.epochs * len(texts)
-    st.caption(shared_wording.takes(costs.of_passes(material.visit.engine.files, passes, costs.mean_characters(texts))))
+    costs.say(material.visit.engine.files, costs.TRAINING * len(penalties) * settings.epochs * len(texts), texts)
     pressed = st.button(wording.start(len(penalties)), key="train gates", icon=":material/play_arrow:", disabled=is_on)
     if pressed:
         begin(_new_sweep(material, table, settings, penalties))
