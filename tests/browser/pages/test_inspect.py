@@ -374,3 +374,13 @@ def test_a_head_that_is_clicked_before_the_answer_to_a_text_arrives_stays_chosen
     settle(page)
     expect(cell(page, 5, 11)).to_have_attribute("aria-selected", "true")
     expect(page).to_have_url(re.compile("[?&]head=5-11(&|$)"))
+
+
+def test_paper_has_no_room_for_controls_that_are_not_printed(visit):
+    page = visit("/?head=1-8")
+    settle(page)
+    page.set_viewport_size({"width": 680, "height": 1000})  # A4 without its margins
+    page.emulate_media(media="print")
+    above = page.locator("[class*=st-key-sentence-see]").bounding_box()
+    text = page.get_by_role("textbox", name="Your texts, one per line").bounding_box()
+    assert text["y"] - (above["y"] + above["height"]) < 100
