@@ -90,7 +90,7 @@ def _facts(visit: Visit, screen: PassedText, tokens: "NextTokens", option: str) 
 
 def _attribution(visit: Visit, screen: PassedText, tokens: "NextTokens", heads: list[Head]) -> None:
     """A map of what each head adds to the logit of one of the tokens, and a ranking with where each looked."""
-    names = {f"“{plain(visible(name))}”": token for name, token in zip(tokens.names, tokens.ids)}
+    names = {f"“{visible(name)}”": token for name, token in zip(tokens.names, tokens.ids)}
     start = next((name for name, token in names.items() if token == tokens.follows), None)
     token = from_list(wording.SPEAK_FOR, names, key="speak for", start=start)
     added = _added_to_logit(visit, screen, tokens, token)
