@@ -26,7 +26,7 @@ FULL: Final = 0.82
 """Part of that height that represents all heads."""
 BAR: Final = 18
 """Height of one checkpoint's bar, in pixels."""
-NAME: Final = 20
+NAME: Final = 24
 """Characters of a checkpoint's name that fit beside a bar and in a legend."""
 DASHES: Final = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [12, 4])
 
