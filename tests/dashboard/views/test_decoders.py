@@ -107,3 +107,9 @@ def test_a_role_that_rests_on_the_first_token_is_marked_on_roles_and_on_the_card
     at = app("inspect", text="w1 w2 w3", **link)
     (said,) = [each.value for each in at.markdown if "Over 12 texts:" in each.value]
     assert "sink, ends (also rests on the first token)" in said
+
+
+def test_tokens_stand_in_the_list_as_they_are(app, decoder):
+    at = app("inspect", checkpoint=decoder, text="The dog saw the", **{"asked token": "*"})
+    names = at.selectbox(key="speak for").options
+    assert "“*”" in names, names
