@@ -110,6 +110,7 @@ def test_a_role_that_rests_on_the_first_token_is_marked_on_roles_and_on_the_card
 
 
 def test_tokens_stand_in_the_list_as_they_are(app, decoder):
-    at = app("inspect", checkpoint=decoder, text="The dog saw the", **{"asked token": "*"})
+    at = app("inspect", checkpoint=decoder, text="The dog saw the")
+    at.text_input(key="asked token").set_value("*").run()
     names = at.selectbox(key="speak for").options
     assert "“*”" in names, names
