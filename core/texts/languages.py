@@ -1,7 +1,6 @@
 """Whether a text seems to be in another language than English, by how frequent its words are in each."""
 
 import re
-from functools import lru_cache
 from typing import Final
 
 from attention_sieve.core.texts.parsers import LANGUAGES
@@ -18,7 +17,6 @@ _MOST_WORDS: Final = 60
 _WORD: Final = re.compile(r"[^\W\d_]+")
 
 
-@lru_cache(maxsize=256)
 def foreign_language(text: str) -> str:
     """Name of the language, of the candidates, in which a text's words are clearly more frequent than in English.
 

@@ -58,7 +58,7 @@ def by_library(checkpoint, texts, settings=ScoreSettings(), too_long="error"):  
 
 def test_scores_are_written_as_one_row_per_text_role_layer_and_head(texts_file, tmp_path, bundled, capsys):
     table = scored(texts_file, tmp_path)
-    columns = ["text", "role", "layer", "head", "score", "uniform", "greatest", "tokens"]
+    columns = ["text", "role", "layer", "head", "score", "uniform", "greatest", "tokens", "equal_to"]
     assert list(table.columns) == columns == columns_in_help("score", "Columns:")
     dtypes = {"text": "int64", "layer": "int64", "head": "int64", "score": "float64"}
     assert {name: str(table[name].dtype) for name in dtypes} == dtypes
@@ -318,12 +318,10 @@ def test_rows_of_scores_may_stand_in_any_order(tmp_path):
 
 def test_roles_that_most_texts_are_too_short_for_are_named_with_what_to_do(tmp_path, capsys):
     """In 13 tokens a band of five gets at most (2/3 + 2/4 + 9/5) times uniform attention, 2.97; in 14 tokens 3.17."""
-    eleven, twelve = (
-        "One two three four five six seven eight nine ten eleven",
-        "A cat and a dog and a bird and a fish ran",
-    )
-    assert (len(eleven.split()), len(twelve.split())) == (11, 12)
-    for name, texts in {"short": [eleven, eleven, twelve], "long": [eleven, twelve, twelve]}.items():
+    eleven = ["One two three four five six seven eight nine ten eleven", "A cat and a dog and a bird and fish ran"]
+    twelve = ["A cat and a dog and a bird and a fish ran", "A cow and a hen and a duck and a horse ran"]
+    assert [len(text.split()) for text in (*eleven, *twelve)] == [11, 11, 12, 12]
+    for name, texts in {"short": [*eleven, twelve[0]], "long": [eleven[0], *twelve]}.items():
         (tmp_path / f"{name}.txt").write_text("\n".join(texts) + "\n", encoding="utf-8")
         for scale in ("score", "share"):
             scores = tmp_path / f"{name}-{scale}.parquet"

@@ -190,6 +190,8 @@ def as_a_program():
     gc.set_threshold(*thresholds)
 
 
+# It may come between the opening of a file and its context.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.usefixtures("as_a_program")
 def test_ctrl_c_says_what_is_done_and_the_same_command_goes_on(trial, tmp_path, rows, monkeypatch, capsys):
     table, journal = tmp_path / "trials.csv", tmp_path / "journal"
