@@ -649,3 +649,13 @@ def ended_badly(code: int, last: str) -> str:
 
 def one_at_a_time(name: str) -> str:
     return f"{name} is being trained now, and only one run is possible at a time. Start when it has ended, or stop it."
+
+
+NO_RULE_RELATION: Final = "None of the relations of the paper's rule has enough cases in these texts."
+
+
+def few_cases(least: int, usual: int) -> str:
+    return (
+        f"Syntactic by argmax: relations with at least {counted(least, 'case')} are used, because few relations in "
+        f"these texts have {usual:,}. With fewer cases, more heads pass the rule by chance."
+    )

@@ -11,7 +11,7 @@ from attention_sieve.core.texts.text import MAX_BYTES
 from attention_sieve.dashboard import controls, public, runs
 from attention_sieve.dashboard import offers as server_offers
 from attention_sieve.dashboard.plain import WORD_JOINER
-from attention_sieve.dashboard.views.finetune.folders import keep_file
+from attention_sieve.dashboard.views.training.folders import keep_file
 
 
 @pytest.fixture

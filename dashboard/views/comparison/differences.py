@@ -22,7 +22,7 @@ from attention_sieve.dashboard.views.charts import head_selection, show_head_map
 from attention_sieve.dashboard.views.comparison import wording
 from attention_sieve.dashboard.views.comparison.numbers import CheckpointFocus, divergence_of_heads
 from attention_sieve.dashboard.views.pickers import halves
-from attention_sieve.dashboard.views.roles.grid import show_role_grid
+from attention_sieve.dashboard.views.role_grid.grid import show_role_grid
 
 FINER: Final = "compare finer"
 """Key of whether the finer roles are shown."""

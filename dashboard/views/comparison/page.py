@@ -39,13 +39,13 @@ from attention_sieve.dashboard.views.comparison.numbers import (
 )
 from attention_sieve.dashboard.views.comparison.summary import summary, what_changed_in_roles
 from attention_sieve.dashboard.views.descriptions.sentences import Sentences, kept_sentences
-from attention_sieve.dashboard.views.finetune.page import running_panel
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.leading import lesson_panel, shows
 from attention_sieve.dashboard.views.other_checkpoints import buttons_of_steps, choose_others, other_checkpoints
 from attention_sieve.dashboard.views.pickers import halves
 from attention_sieve.dashboard.views.results.chosen import is_chosen
 from attention_sieve.dashboard.views.text.on_screen import EXAMPLE_TYPED, text_on_screen
+from attention_sieve.dashboard.views.training.panel import running_panel
 
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)
 REVIEW_TYPED: Final = write_typed([REVIEW])

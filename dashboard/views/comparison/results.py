@@ -31,12 +31,12 @@ from attention_sieve.dashboard.views.charts import SMALL_NUMBER, head_selection,
 from attention_sieve.dashboard.views.comparison import wording as compare_wording
 from attention_sieve.dashboard.views.comparison.differences import grid_by_test
 from attention_sieve.dashboard.views.comparison.summary import what_changed
+from attention_sieve.dashboard.views.evidence import wording as evidence_wording
 from attention_sieve.dashboard.views.pickers import from_list, halves
 from attention_sieve.dashboard.views.results import chosen as choosing
 from attention_sieve.dashboard.views.results import wording
 from attention_sieve.dashboard.views.results.chosen import Opened, busiest, decided, part_of
-from attention_sieve.dashboard.views.roles import wording as role_wording
-from attention_sieve.dashboard.views.roles.grid import show_role_grid
+from attention_sieve.dashboard.views.role_grid.grid import show_role_grid
 
 FIELDS = ("texts", "mean_a", "mean_b", "difference", "low", "high", "t", "p", "p_adjusted", "differs")
 
@@ -107,7 +107,7 @@ def _summary(a: Opened, tests: tuple[HeadTests, HeadTests], paired_tests: Paired
         sizes = difference_sizes(paired_tests, LEAST_DIFFERENCE[scale])
         st.markdown(wording.differing(sizes, a.choice.criterion.alpha))
     if reasons := {role: reason for role, reason in a.part.untested(tests[0]).items() if role in coarse}:
-        st.markdown(role_wording.untested(reasons))
+        st.markdown(evidence_wording.untested(reasons))
 
 
 def _how_to_pair(a: Opened, b: Opened) -> None:

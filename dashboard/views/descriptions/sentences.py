@@ -30,8 +30,8 @@ from attention_sieve.dashboard.samples import VARIED, mention_sample, read_sampl
 from attention_sieve.dashboard.views.asking import ask, find, kept, kept_finding
 from attention_sieve.dashboard.views.corpus import kept_corpus
 from attention_sieve.dashboard.views.descriptions import wording
+from attention_sieve.dashboard.views.descriptions.own_mentions import kept_own_mentions
 from attention_sieve.dashboard.views.frame import Visit, can_read
-from attention_sieve.dashboard.views.grammar.coreference.choices import kept_own_mentions
 
 if TYPE_CHECKING:
     import pandas as pd

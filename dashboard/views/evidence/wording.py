@@ -78,3 +78,13 @@ def corpus_summary(roles: Sequence[tuple[str, str]], n_texts: int) -> str:
 
 def filled_by_evidence(tau: float) -> str:
     return f"Filled letters: roles this head holds by the evidence so far (tau {tau:g}). A role can be lost again."
+
+
+def untested(reasons: dict[str, str]) -> str:
+    by_reason: dict[str, list[str]] = {}
+    for role, reason in reasons.items():
+        by_reason.setdefault(reason, []).append(role_title(role))
+    return " ".join(
+        f"Not tested: {' and '.join(filter(None, (', '.join(roles[:-1]), roles[-1])))}; {reason}."
+        for reason, roles in by_reason.items()
+    )

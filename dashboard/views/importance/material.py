@@ -27,10 +27,10 @@ from attention_sieve.dashboard.files.provenance import call, reads_texts
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.asking import find, policy
-from attention_sieve.dashboard.views.finetune.labelled import Labelled, labelled_texts
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.importance import wording
 from attention_sieve.dashboard.views.pickers import from_list, one_of
+from attention_sieve.dashboard.views.training.labelled import Labelled, labelled_texts
 
 METRIC_KEY: Final = "metric"
 METRICS: Final[dict[str, Metric]] = {

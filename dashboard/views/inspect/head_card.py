@@ -30,14 +30,13 @@ from attention_sieve.dashboard.views.asking import kept_finding, policy
 from attention_sieve.dashboard.views.corpus import Corpus, kept_matches
 from attention_sieve.dashboard.views.descriptions.sentences import kept_descriptions
 from attention_sieve.dashboard.views.descriptions.wording import does
+from attention_sieve.dashboard.views.distances import kept_distances
 from attention_sieve.dashboard.views.evidence import wording as evidence_wording
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.inspect import wording
-from attention_sieve.dashboard.views.knowledge.on_card import what_it_knows
+from attention_sieve.dashboard.views.inspect.knows import what_it_knows
 from attention_sieve.dashboard.views.pickers import toggle
-from attention_sieve.dashboard.views.roles.evidence_chart import evidence_chart
-from attention_sieve.dashboard.views.similarity import wording as similarity_wording
-from attention_sieve.dashboard.views.similarity.numbers import kept_distances
+from attention_sieve.dashboard.views.role_grid.evidence import evidence_chart
 
 ALIKE: Final = 5
 
@@ -46,7 +45,7 @@ def head_views(
     visit: Visit, passed: PassedText, tested: Corpus | None, head: Head | None
 ) -> dict[str, Callable[[], None]]:
     """Functions that draw the views of a head over the corpus, by title; the titles are always the same."""
-    titles = (wording.ROLES, WORDS[visit.choice.scale].nouns.capitalize(), similarity_wording.OPEN)
+    titles = (wording.ROLES, WORDS[visit.choice.scale].nouns.capitalize(), wording.SIMILAR)
     if tested is None or head is None:
         missing = wording.NO_HEAD if head is None else wording.NO_TESTS
         return dict.fromkeys(titles, lambda: _say(missing))
@@ -104,9 +103,7 @@ def _similar(visit: Visit, tests: HeadTests, head: Head) -> None:
     """The heads most like one, by their attention and by their scores."""
     _attending_alike(kept_distances(visit), head)
     _alike(tests, head, visit.choice.scale)
-    st.page_link(
-        st.session_state["pages"]["similarity"], label=similarity_wording.TO_PAGE, icon=":material/scatter_plot:"
-    )
+    st.page_link(st.session_state["pages"]["similarity"], label=wording.TO_SIMILAR, icon=":material/scatter_plot:")
 
 
 def _role_indices(roles: tuple[str, ...], tests: HeadTests) -> list[int]:
@@ -296,7 +293,5 @@ def _attending_alike(distances: HeadDistances | None, head: Head) -> None:
         return
     nearest = nearest_heads(distances.mean, head)[:ALIKE]
     named = [(head_name(*other), distance) for other, distance in nearest]
-    unit = similarity_wording.mean_over(distances.n_texts)
-    st.markdown(
-        similarity_wording.nearest([name for name, _ in named]), help=similarity_wording.nearest_help(named, unit)
-    )
+    unit = wording.mean_over(distances.n_texts)
+    st.markdown(wording.nearest([name for name, _ in named]), help=wording.nearest_help(named, unit))

@@ -15,8 +15,7 @@ def what_it_knows(visit: Visit, head: Head) -> str:
     if not any(trials_folder().glob("*.parquet")):  # most readers probe nothing, and need none of these modules
         return ""
     from attention_sieve.dashboard.figures.knowledge.words import ACCURACY, written
-    from attention_sieve.dashboard.views.knowledge import wording
-    from attention_sieve.dashboard.views.knowledge.numbers import baseline_scores, beat_all, kept_results
+    from attention_sieve.dashboard.views.probed import baseline_scores, beat_all, card, card_nothing, kept_results
 
     results = [result for result in kept_results(visit.engine, visit.settings.kind) if not result.report.is_regression]
     if not results:
@@ -33,6 +32,6 @@ def what_it_knows(visit: Visit, head: Head) -> str:
             )
     best_tasks.sort(key=lambda entry: entry[1] - entry[0])
     if not best_tasks:
-        return wording.card_nothing(len(results))
+        return card_nothing(len(results))
     rows = [(task, written(score, ACCURACY), written(floor, ACCURACY)) for score, floor, task in best_tasks[:SHOWN]]
-    return wording.card(rows, len(results))
+    return card(rows, len(results))

@@ -42,7 +42,7 @@ from attention_sieve.dashboard.views.inspect import surprising_link, wording
 from attention_sieve.dashboard.views.leading import begin_first_lesson, lesson_panel, shows
 from attention_sieve.dashboard.views.pickers import first_screen, one_of, toggle
 from attention_sieve.dashboard.views.riddle import show as riddle
-from attention_sieve.dashboard.views.roles.grid import grid_over, how_decided, show_role_grid
+from attention_sieve.dashboard.views.role_grid.grid import grid_over, how_decided, show_role_grid
 from attention_sieve.dashboard.views.text import stories
 from attention_sieve.dashboard.views.text.on_screen import (
     EXAMPLE_TYPED,

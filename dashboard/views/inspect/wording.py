@@ -182,3 +182,22 @@ def without_head(change: float, rank: int, n_heads: int, n_texts: int) -> str:
         f"Switched off, it changes the text vector by {change:.2g} (1 - cosine, mean over {counted(n_texts, 'text')}): "
         f"place {rank} of {n_heads} by importance."
     )
+
+
+SIMILAR: Final = "Similar heads"
+TO_SIMILAR: Final = "All heads by where they look"
+
+
+def nearest(neighbours: Sequence[str]) -> str:
+    """The heads that attend most like one head; their distances are shown elsewhere."""
+    return f"Looking at the same words: {', '.join(neighbours)}"
+
+
+def nearest_help(neighbours: Sequence[tuple[str, float]], unit: str) -> str:
+    distances = ", ".join(f"{name} {distance:.3g}" for name, distance in neighbours)
+    return f"Distances (0 = equal attention): {distances} ({unit})."
+
+
+def mean_over(n_texts: int) -> str:
+    """The unit of distances where the settings of the page are not visible."""
+    return f"nats, mean over the rows of {counted(n_texts, 'text')}"

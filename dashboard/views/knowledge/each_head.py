@@ -20,8 +20,9 @@ from attention_sieve.dashboard.figures.knowledge.words import number_format, sco
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views.charts import chart, head_selection, show_head_map, table
 from attention_sieve.dashboard.views.knowledge import wording
-from attention_sieve.dashboard.views.knowledge.numbers import Probing, above_baselines, baseline_scores
+from attention_sieve.dashboard.views.knowledge.numbers import Probing, above_baselines
 from attention_sieve.dashboard.views.pickers import halves, one_of
+from attention_sieve.dashboard.views.probed import baseline_scores
 
 Measure = Callable[[TrialResult], Float[np.ndarray, "layer head"] | None]
 MEASURES: Final[dict[str, Measure]] = {

@@ -2,36 +2,32 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
-from pathlib import Path
+from functools import cached_property
 from typing import Final
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from attention_sieve.cache.answers import Engine
-from attention_sieve.core.attention.settings import Head, Kind
+from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.find import randomly_initialised
 from attention_sieve.core.checkpoints.folders import trials_folder
 from attention_sieve.core.command_lines import command_line
-from attention_sieve.core.knowledge.report import TaskReport, corrected
-from attention_sieve.core.knowledge.trials.result import STAGES, TrialResult, fingerprint_of, read_result
+from attention_sieve.core.knowledge.report import TaskReport
+from attention_sieve.core.knowledge.trials.result import STAGES, TrialResult
 from attention_sieve.core.knowledge.trials.trial import Trial, lines_of, row_path
 from attention_sieve.core.knowledge.vectors import Pooling
-from attention_sieve.core.statistics.means import Correction
 from attention_sieve.core.texts.tokens import TooLong
-from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.figures.knowledge.words import Scores
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.provenance import reads
-from attention_sieve.dashboard.views.finetune.folders import SHA_CHARACTERS
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.knowledge.task_files import TaskFile
+from attention_sieve.dashboard.views.probed import baseline_scores, beat_all, kept_result
+from attention_sieve.dashboard.views.training.folders import SHA_CHARACTERS
 
 SEED_OF_WEIGHTS: Final = 0
-MOST_ROWS: Final = 500
-"""Number of the latest saved results that are searched for those of a checkpoint."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,46 +150,7 @@ def trial_of(subject: Subject, task: TaskFile, settings: Settings, visit: Visit)
 
 def known_result(subject: Subject, task: TaskFile, settings: Settings, visit: Visit) -> TrialResult | None:
     trial = trial_of(subject, task, settings, visit)
-    return _cached_result(row_path(trials_folder(), trial, subject.files, task.digest, subject.dtype))
-
-
-def _cached_result(path: Path) -> TrialResult | None:
-    try:
-        key = path, path.stat().st_mtime_ns
-    except OSError:
-        return None
-    return memory().get_or_put("trial", key, lambda: read_result(path))
-
-
-def kept_results(engine: Engine, kind: Kind) -> list[TrialResult]:
-    """Results of a checkpoint from the latest runs, with the paper's pooling; the latest one of each task."""
-    folder = trials_folder()
-    paths = sorted(folder.glob("*.parquet"), key=lambda path: path.stat().st_mtime_ns)[-MOST_ROWS:]
-    own_paths = [path for path in paths if _fingerprint(path, path.stat().st_mtime_ns) == engine.files.fingerprint]
-    settings = (engine.dtype, kind, None)
-    results = [
-        result
-        for result in map(_cached_result, own_paths)
-        if result and (result.dtype, result.kind, result.trial.pooling) == settings
-    ]
-    return list({result.report.task: result for result in results}.values())
-
-
-@lru_cache(2 * MOST_ROWS)  # 64 letters each, and one card reads all of them
-def _fingerprint(path: Path, version: int) -> str | None:
-    return fingerprint_of(path)
-
-
-def beat_all(reports: Sequence[TaskReport], correction: Correction, alpha: float) -> list[Bool[np.ndarray, " place"]]:
-    """Which heads beat every baseline on each task; p-values corrected over the heads and tasks, for each baseline.
-
-    A regression has no p-values, so none of its heads is marked.
-    """
-    beats = [np.ones(len(report.layer), bool) for report in reports]
-    for baseline in range(min((len(report.baselines) for report in reports), default=0)):
-        for index, p_values in enumerate(corrected(reports, baseline, correction)):
-            beats[index] &= p_values < alpha
-    return beats
+    return kept_result(row_path(trials_folder(), trial, subject.files, task.digest, subject.dtype))
 
 
 def tasks_with_findings(tasks: Sequence[TaskFile], settings: Settings, visit: Visit) -> set[str]:
@@ -204,11 +161,6 @@ def tasks_with_findings(tasks: Sequence[TaskFile], settings: Settings, visit: Vi
     criterion = visit.choice.criterion
     beats = beat_all([*reports.values()], criterion.correction, criterion.alpha)
     return {name for (name, report), marked in zip(reports.items(), beats) if (marked & report.is_head).any()}
-
-
-def baseline_scores(report: TaskReport) -> dict[str, float]:
-    """Score of each baseline by its name; a regression has no majority class."""
-    return {baseline.name: baseline.score for baseline in report.baselines if not np.isnan(baseline.score)}
 
 
 def above_baselines(report: TaskReport) -> Float[np.ndarray, "layer head"]:

@@ -17,7 +17,7 @@ from attention_sieve.core.knowledge.files.labelled import LABEL_COLUMN
 from attention_sieve.core.knowledge.task import PARTS, check_task
 from attention_sieve.core.knowledge.tasks_command import sample_tasks_folder
 from attention_sieve.core.knowledge.trials.trial import Trial, task_sha256
-from attention_sieve.dashboard.views.finetune.folders import SHA_CHARACTERS, keep_file, safe_name
+from attention_sieve.dashboard.views.training.folders import SHA_CHARACTERS, keep_file, safe_name
 
 COLUMNS: Final = "columns.json"
 """File next to a labelled table that records what its columns are."""

@@ -347,15 +347,6 @@ def roles_summary(rows: Sequence[tuple[str, float, float, float]], alpha: float)
     return f"{'; '.join(phrases)}."
 
 
-def card(tasks: Sequence[tuple[str, str, str]], n_tasks: int) -> str:
-    task_list = ", ".join(f"{task} {score} (best baseline {floor})" for task, score, floor in tasks)
-    return f"Of {counted(n_tasks, 'probed task')}, its output alone predicts better than every baseline: {task_list}."
-
-
-def card_nothing(n_tasks: int) -> str:
-    return f"Its output alone predicts none of {counted(n_tasks, 'probed task')} better than every baseline."
-
-
 def choose_heads(most: int) -> str:
     return f"Choose 1 to {counted(most, 'head')} on the map."
 

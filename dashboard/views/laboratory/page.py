@@ -42,7 +42,7 @@ from attention_sieve.dashboard.views.laboratory.numbers import (
 from attention_sieve.dashboard.views.laboratory.training import RUN, resume_or_delete, training
 from attention_sieve.dashboard.views.leading import lesson_panel, shows
 from attention_sieve.dashboard.views.pickers import from_list, halves, one_of, toggle
-from attention_sieve.dashboard.views.roles.grid import grid_over, show_role_grid
+from attention_sieve.dashboard.views.role_grid.grid import grid_over, show_role_grid
 
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)
 GRID: Final = "laboratory grid"

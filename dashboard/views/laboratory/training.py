@@ -12,10 +12,10 @@ from attention_sieve.core.laboratory.settings import LARGEST_SEED, LaboratorySet
 from attention_sieve.dashboard import runs, state, trainings
 from attention_sieve.dashboard.plain import errors_shown, plain, show_error
 from attention_sieve.dashboard.public import is_public
-from attention_sieve.dashboard.views.finetune import wording as training_wording
-from attention_sieve.dashboard.views.finetune.folders import free_name
 from attention_sieve.dashboard.views.laboratory import wording
 from attention_sieve.dashboard.views.pickers import one_of
+from attention_sieve.dashboard.views.training import wording as training_wording
+from attention_sieve.dashboard.views.training.folders import free_name
 
 RUN: Final = "model"
 """Key and query parameter of the run that is shown."""

@@ -49,18 +49,18 @@ from attention_sieve.dashboard.views.heads_off import say_role_changes, with_all
 from attention_sieve.dashboard.views.leading import lesson_panel, shows
 from attention_sieve.dashboard.views.pickers import halves, one_of, some_of, toggle
 from attention_sieve.dashboard.views.results.chosen import busiest, is_chosen
-from attention_sieve.dashboard.views.roles import chance, copying_wording, results, wording, written
-from attention_sieve.dashboard.views.roles.chance import Controlled
-from attention_sieve.dashboard.views.roles.copying import copying
-from attention_sieve.dashboard.views.roles.evidence_chart import evidence_chart
-from attention_sieve.dashboard.views.roles.grid import (
+from attention_sieve.dashboard.views.role_grid.evidence import evidence_chart
+from attention_sieve.dashboard.views.role_grid.grid import (
     grid_over,
     how_decided,
     number_columns,
     role_and_layer,
     show_role_grid,
 )
-from attention_sieve.dashboard.views.roles.notes import NOTES
+from attention_sieve.dashboard.views.role_grid.notes import NOTES
+from attention_sieve.dashboard.views.roles import chance, copying_wording, results, wording, written
+from attention_sieve.dashboard.views.roles.chance import Controlled
+from attention_sieve.dashboard.views.roles.copying import copying
 from attention_sieve.dashboard.views.saving import save_heads
 
 REGION: Final = "region"
@@ -174,7 +174,7 @@ def _caveats(shown: _Shown) -> None:
     if shown.all_on is not None:
         say_role_changes(shown.tests, shown.all_on.tests, coarse)
     if reasons := {role: reason for role, reason in untested(shown.tests).items() if role != "sink" or role in fine}:
-        st.info(wording.untested(reasons))
+        st.info(evidence_wording.untested(reasons))
     if (rests := tested.finding.rests_on_first) is not None:
         n_resting = {role: int(rests[shown.tests.roles.index(role)].sum()) for role in coarse}
         if sentence := wording.rests_on_first(n_resting, n_holding(shown.tests, coarse)):

@@ -28,13 +28,13 @@ from attention_sieve.dashboard.files.provenance import without_command
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.charts import chart, head_selection
+from attention_sieve.dashboard.views.evidence import wording as evidence_wording
 from attention_sieve.dashboard.views.pickers import from_list, halves, one_of, toggle
 from attention_sieve.dashboard.views.results import chosen as choosing
 from attention_sieve.dashboard.views.results import wording
 from attention_sieve.dashboard.views.results.chosen import Opened, busiest, decided
 from attention_sieve.dashboard.views.results.raw import highest_texts
-from attention_sieve.dashboard.views.roles import wording as role_wording
-from attention_sieve.dashboard.views.roles.grid import grid_of, number_columns, role_and_layer, show_role_grid
+from attention_sieve.dashboard.views.role_grid.grid import grid_of, number_columns, role_and_layer, show_role_grid
 
 
 def roles() -> None:
@@ -52,7 +52,7 @@ def roles() -> None:
     with left:
         heads = _grid(opened, tests, fine if finer else coarse)
         if reasons := {role: reason for role, reason in opened.part.untested(tests).items() if role in coarse}:
-            st.info(role_wording.untested(reasons))
+            st.info(evidence_wording.untested(reasons))
     with right:
         _details(opened, tests, coarse, heads[0] if heads else busiest(tests))
 

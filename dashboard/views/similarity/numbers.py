@@ -1,18 +1,14 @@
 """Data of the page Similar heads: distances over the chosen texts, and their layouts."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import streamlit as st
 
 from attention_sieve.cache.answers import Engine
 from attention_sieve.core.attention.settings import Head
-from attention_sieve.core.similarity.analysis import SIMILARITY_ANALYSIS
 from attention_sieve.core.similarity.distances import Distances, DistanceSettings, HeadDistances
-from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.controls import memory
-from attention_sieve.dashboard.views.asking import kept_finding
-from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.similarity import wording
 
 if TYPE_CHECKING:
@@ -20,10 +16,6 @@ if TYPE_CHECKING:
     from attention_sieve.dashboard.figures.similarity.head_kinds import HeadKinds
     from attention_sieve.dashboard.views.descriptions.sentences import Sentences
 
-N_TEXTS: Final = (16, 64, 256)
-USUAL: Final = 64
-"""Default number of texts that are compared."""
-N_TEXTS_KEY: Final = "similarity texts"
 HOW_FAR_KEY: Final = "similarity distance"
 MEAN_UNIT: Final = "nats"
 SUM_UNIT: Final = "summed nats"
@@ -51,14 +43,6 @@ class Similar:
     """What each head mostly does over the corpus; None if unknown."""
 
 
-def compared_texts(texts: tuple[Text, ...]) -> tuple[Text, ...]:
-    """The texts of the corpus that are compared: as many as chosen, evenly spaced."""
-    n_texts = st.session_state.get(N_TEXTS_KEY, USUAL)
-    if n_texts == wording.ALL_TEXTS or len(texts) <= int(n_texts):
-        return texts
-    return tuple(texts[index * len(texts) // int(n_texts)] for index in range(int(n_texts)))
-
-
 def how() -> DistanceSettings:
     """Settings of the distance: rows are smoothed only for the authors' sum."""
     return DistanceSettings(smoothed=st.session_state.get(HOW_FAR_KEY) == wording.AUTHORS)
@@ -75,10 +59,3 @@ def arranged(measured: HeadDistances) -> Arranged:
         return Arranged(divergences=measured, distances=distances, plane=plane, tree=tree)
 
     return memory().get_or_put("arranged", measured, laid_out)
-
-
-def kept_distances(visit: Visit) -> HeadDistances | None:
-    """Mean distances over the texts of the page for the card of a head, if they need no pass; None otherwise."""
-    compared = replace(visit, texts=compared_texts(visit.texts))
-    found = kept_finding(compared, SIMILARITY_ANALYSIS, SIMILARITY_ANALYSIS.settings)
-    return None if found is None else found.finding

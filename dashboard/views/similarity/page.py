@@ -24,6 +24,7 @@ from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.asking import ask_about_long_texts, find, policy
 from attention_sieve.dashboard.views.corpus import corpus
 from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences
+from attention_sieve.dashboard.views.distances import ALL_TEXTS, N_TEXTS, N_TEXTS_KEY, USUAL, compared_texts
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.pickers import one_of
 from attention_sieve.dashboard.views.similarity import wording
@@ -31,14 +32,10 @@ from attention_sieve.dashboard.views.similarity.details import layers, nearest, 
 from attention_sieve.dashboard.views.similarity.numbers import (
     HOW_FAR_KEY,
     MEAN_UNIT,
-    N_TEXTS,
-    N_TEXTS_KEY,
     SUM_UNIT,
-    USUAL,
     Arranged,
     Similar,
     arranged,
-    compared_texts,
     how,
 )
 
@@ -54,7 +51,7 @@ def _similar() -> None:
     visit = frame.visit()
     if visit is None:
         return
-    n_texts = (*map(str, N_TEXTS), wording.ALL_TEXTS)
+    n_texts = (*map(str, N_TEXTS), ALL_TEXTS)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         one_of(wording.N_TEXTS, _by_name(n_texts), key=N_TEXTS_KEY, start=str(USUAL), help=wording.N_TEXTS_HELP)
         one_of(wording.HOW_FAR, _by_name((wording.MEAN, wording.AUTHORS)), key=HOW_FAR_KEY, help=wording.HOW_FAR_HELP)

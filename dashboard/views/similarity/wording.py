@@ -34,7 +34,6 @@ PAIR: Final = "Two layers"
 TABLE: Final = "Table"
 
 N_TEXTS: Final = "Texts compared"
-ALL_TEXTS: Final = "all"
 N_TEXTS_HELP: Final = (
     "Evenly spaced texts of the corpus. Every head is compared with every other on every text, so the cost grows "
     "with the number of texts and with the square of the number of heads: for 72 heads it is about that of another "
@@ -76,8 +75,6 @@ LAYERS_NOTE: Final = (
     "Mean distance between the heads of two layers. The diagonal compares a layer with itself, over pairs of different "
     "heads."
 )
-OPEN: Final = "Similar heads"
-TO_PAGE: Final = "All heads by where they look"
 
 
 COLUMNS: Final = {
@@ -133,23 +130,8 @@ def groups_of(sizes: Sequence[int], cut: float, unit: str) -> str:
     )
 
 
-def nearest(neighbours: Sequence[str]) -> str:
-    """The heads that attend most like one head; their distances are shown elsewhere."""
-    return f"Looking at the same words: {', '.join(neighbours)}"
-
-
-def nearest_help(neighbours: Sequence[tuple[str, float]], unit: str) -> str:
-    distances = ", ".join(f"{name} {distance:.3g}" for name, distance in neighbours)
-    return f"Distances (0 = equal attention): {distances} ({unit})."
-
-
 def distance(unit: str) -> str:
     return f"distance ({unit}, 0 = equal)"
-
-
-def mean_over(n_texts: int) -> str:
-    """The unit of distances where the settings of the page are not visible."""
-    return f"nats, mean over the rows of {counted(n_texts, 'text')}"
 
 
 def closest_rows(n_shown: int, n_all: int) -> str:

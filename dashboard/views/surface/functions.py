@@ -6,9 +6,7 @@ import numpy as np
 import streamlit as st
 
 from attention_sieve.core.attention.settings import Head
-from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.relations.finding import ByArgmax
-from attention_sieve.core.relations.settings import USUAL_CASES, RelationSettings
 from attention_sieve.core.roles.hypotheses import HeadTests
 from attention_sieve.core.surface.frequencies import FrequencyList, english_frequencies, read_frequencies
 from attention_sieve.core.texts.relations import RELATIONS
@@ -17,12 +15,11 @@ from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.relations.bars import DIRECTION_NAMES
 from attention_sieve.dashboard.figures.surface.function_grid import FUNCTIONS, USUAL, Function, function_grid
 from attention_sieve.dashboard.files.provenance import without_command
-from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.corpus import corpus
-from attention_sieve.dashboard.views.frame import Visit
-from attention_sieve.dashboard.views.grammar.relations.table import relation_finding
 from attention_sieve.dashboard.views.pickers import from_list, toggle
+from attention_sieve.dashboard.views.relations import argmax_heads
 from attention_sieve.dashboard.views.surface import wording
 from attention_sieve.dashboard.views.surface.panels import Surface
 
@@ -65,23 +62,6 @@ def functions(surface: Surface) -> None:
     confidence = surface.finding.heads.of("confidence")
     figure = function_grid(by_head, confidence, "confidence", surface.heads, kinds, is_ordered=is_ordered)
     chart("functions", figure, without_command(surface.facts), wording.VOITA_1C, selects=True)
-
-
-def argmax_heads(visit: Visit) -> ByArgmax | None:
-    """Heads by the rule of the paper; None if the texts do not have its relations, which the page says."""
-    try:
-        found = relation_finding(visit, RelationSettings(alpha=visit.choice.criterion.alpha, least_cases=None))
-    except AnalysisError as error:
-        show_error(error)
-        return None
-    if found is None:
-        return None
-    argmax, least = found.finding.by_argmax, found.finding.least_cases
-    if argmax is None:
-        st.info(wording.NO_RULE_RELATION)
-    elif least < USUAL_CASES:
-        st.info(wording.few_cases(least, USUAL_CASES))
-    return argmax
 
 
 def head_functions(surface: Surface, tests: HeadTests | None, argmax: ByArgmax | None) -> dict[Head, list[Function]]:

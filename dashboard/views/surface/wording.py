@@ -116,7 +116,6 @@ ARGMAX_HELP: Final = (
     f"the best fixed offset, for {', '.join(RELATIONS)} (D), as on the page Grammar. For this, the texts are parsed "
     "and run through the model, unless that page has done so already."
 )
-NO_RULE_RELATION: Final = "None of the relations of the paper's rule has enough cases in these texts."
 NO_RELATIONS: Final = "Syntactic functions are left out until the roles have been scored."
 FREQUENCIES: Final = "Word frequencies"
 FREQUENCIES_HELP: Final = (
@@ -236,13 +235,6 @@ def rare_texts(n_texts: int, n_all: int, source: str) -> str:
     return (
         f"{n_texts:,} of {counted(n_all, 'text')} have a rare word (not one of the {FREQUENT} most frequent). "
         f"Frequencies: {source}; choose others below."
-    )
-
-
-def few_cases(least: int, usual: int) -> str:
-    return (
-        f"Syntactic by argmax: relations with at least {counted(least, 'case')} are used, because few relations in "
-        f"these texts have {usual:,}. With fewer cases, more heads pass the rule by chance."
     )
 
 

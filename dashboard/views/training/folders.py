@@ -18,7 +18,7 @@ from attention_sieve.core.finetuning.journal import WrongText, read_record, wron
 from attention_sieve.core.finetuning.settings import TrainingSettings
 from attention_sieve.core.running import Progress
 from attention_sieve.dashboard.public import check_not_public
-from attention_sieve.dashboard.views.finetune import wording
+from attention_sieve.dashboard.views.training import wording
 
 LONGEST_NAME: Final = 80
 SHA_CHARACTERS: Final = 12

@@ -26,7 +26,7 @@ from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.files.provenance import reads
 from attention_sieve.dashboard.plain import errors_shown, plain, show_error
 from attention_sieve.dashboard.progress import let_leave
-from attention_sieve.dashboard.views.finetune import wording
+from attention_sieve.dashboard.views.training import wording
 
 LABELS: Final = ("label", "labels", "gold_label", "class", "category", "sentiment", "polarity", "score", "rating")
 """Known headers of label columns, in lower case."""

@@ -6,7 +6,7 @@ from attention_sieve.core.checkpoints.folders import checkpoints_folder
 from attention_sieve.core.finetuning.command import SAMPLE
 from attention_sieve.dashboard import trainings
 from attention_sieve.dashboard.runs import options_of
-from attention_sieve.dashboard.views.finetune.folders import RunRequest, RunSummary
+from attention_sieve.dashboard.views.training.folders import RunRequest, RunSummary
 
 
 def start(request: RunRequest, device: str = "auto", *, resume: bool = False) -> str:

@@ -1,38 +1,15 @@
-"""Sentences of the page Fine-tune."""
+"""Sentences on training, for the pages that begin one or show it."""
 
 from collections.abc import Mapping
 from typing import Final
 
-from attention_sieve.core.finetuning.chance import ALPHA, NOT_ABOVE, against_chance
+from attention_sieve.core.finetuning.chance import NOT_ABOVE, against_chance
 from attention_sieve.core.finetuning.data import MOST_CLASSES_OF_NUMBERS, Task
 from attention_sieve.core.finetuning.movie_reviews import N_HELD_OUT, N_TRAINING
-from attention_sieve.core.finetuning.settings import (
-    FEW_BATCH_SIZE,
-    LEAST_HELD_OUT,
-    LEAST_STEPS,
-    MOST_HELD_OUT,
-    WARM_UP,
-    WEIGHT_DECAY,
-)
 from attention_sieve.core.running import Progress
-from attention_sieve.dashboard.figures.figure import counted, percent
+from attention_sieve.dashboard.figures.figure import counted
 from attention_sieve.dashboard.wording import duration
 
-NUMBERS: Final = {
-    "warm_up": percent(WARM_UP),
-    "weight_decay": f"{WEIGHT_DECAY:g}",
-    "level": percent(1 - ALPHA),
-    "least_held_out": f"{LEAST_HELD_OUT} texts",
-    "most_held_out": percent(MOST_HELD_OUT),
-    "least_steps": str(LEAST_STEPS),
-    "few_batch_size": str(FEW_BATCH_SIZE),
-}
-"""Numbers in `method.md`."""
-SEE: Final = (
-    "Train the model chosen in the sidebar on your labelled texts, on this machine, and see what its heads do before "
-    "and after."
-)
-FORM: Final = "Data and settings"
 UPLOAD: Final = "Labelled texts"
 UPLOAD_HELP: Final = (
     "A table with a header and one labelled text per row: .csv (commas, semicolons or tabs) or .tsv, optionally "
@@ -82,24 +59,6 @@ SHOWN_TEXT: Final = "text"
 SHOWN_SECOND: Final = "second segment"
 SHOWN_LABEL: Final = "label"
 
-NAME: Final = "Name of the new checkpoint"
-NAME_HELP: Final = "Letters, digits, - _ and . only. Use this name wherever a checkpoint is chosen."
-TRAINING_SETTINGS: Final = "Training settings"
-SETTINGS: Final[dict[str, tuple[str, float]]] = {
-    "epochs": ("Epochs", 0.5),
-    "learning_rate": ("Learning rate", 1e-5),
-    "batch_size": ("Batch size", 1),
-    "max_length": ("Maximum length", 1),
-    "held_out": ("Validation split", 0.05),
-    "seed": ("Seed", 1),
-    "save_steps": ("Save every … steps", 1),
-}
-"""Label and step of each number of TrainingSettings."""
-SETTINGS_NOTE: Final = (
-    "Epochs, batch size and validation split follow the number of texts until you choose them. The page Compare shows "
-    "checkpoints that were saved on the way, in order."
-)
-OFF: Final = "off"
 
 STOP_HELP: Final = "Ends after the current step and saves it."
 STOPPING: Final = "Stopping after the current step, which is saved ..."
@@ -116,7 +75,6 @@ SHOWN_PREDICTED: Final = "predicted"
 
 CURVE: Final = "Training loss and validation accuracy by step, so far; the latest figures are above."
 
-MADE_HERE: Final = "Fine-tuned here"
 DELETE: Final = "Delete …"
 
 
@@ -239,16 +197,12 @@ def _kept(progress: Progress) -> str:
 
 
 def compare_with(start: str) -> str:
-    return f"Compare with {_short(start)}"
+    return f"Compare with {short(start)}"
 
 
-def _short(checkpoint: str) -> str:
+def short(checkpoint: str) -> str:
     last = checkpoint.rstrip("/").rsplit("/", 1)[-1]
     return last if len(last) <= BUTTON_CHARACTERS else f"{last[: BUTTON_CHARACTERS - 1]}…"
-
-
-def start(checkpoint: str) -> str:
-    return f"Start from {_short(checkpoint)}"
 
 
 def resume(name: str) -> str:
@@ -262,30 +216,3 @@ def about_to_delete(name: str, n_bytes: int) -> str:
 
 def delete(name: str) -> str:
     return f"Delete {name}"
-
-
-def where(folder: str) -> str:
-    return f"They are in {folder}."
-
-
-def made(name: str, start: str, task: Task | None, data: str, n_texts: int | None) -> str:
-    """One fine-tuned checkpoint and its training data; names are escaped already."""
-    texts = "" if n_texts is None else f", {counted(n_texts, 'text')}"
-    training = "" if task is None else f" with {data} ({'values' if task == 'regression' else 'classes'}{texts})"
-    return f"**{name}**, from {start}{training}"
-
-
-def made_state(progress: Progress, n_bytes: int) -> str:
-    at_step = f"at step {progress.step:,} of {progress.steps:,}" if progress.steps else "before the first step"
-    steps = {
-        "running": "running: see above",  # where the step is up to date
-        "finished": f"{counted(progress.step, 'step')}",
-        "stopped": f"stopped {at_step}",
-        "failed": f"failed {at_step}",
-        "left": f"interrupted {at_step}",
-    }[progress.state]
-    figure, saved = result(progress), progress.saved
-    steps_saved = f"{counted(len(saved), 'saved step')}" if saved else ""
-    parts = (steps, figure, steps_saved, f"{n_bytes / 1e6:,.0f} MB")
-    sentence = "; ".join(part for part in parts if part)
-    return f"{sentence[0].upper()}{sentence[1:]}."

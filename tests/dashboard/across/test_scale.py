@@ -17,7 +17,6 @@ from attention_sieve.core.texts.text import read_typed
 from attention_sieve.dashboard import controls
 from attention_sieve.dashboard.files.provenance import caption, comparison_facts, corpus_facts
 from attention_sieve.dashboard.views.inspect import wording as inspect_wording
-from attention_sieve.dashboard.views.similarity import wording as similarity_wording
 from attention_sieve.dashboard.views.word_links.choice import TABS
 
 SHARE = "share above chance"
@@ -113,7 +112,7 @@ def test_under_the_share_inspect_shows_the_text_and_the_card_of_a_head_on_that_s
     local = f"{scored.scores[0, 0, 3, 1]:z.2f} of 1.00"
     assert (card["role"][0], card["this text"][0]) == ("local", local)
     assert card["mean"][0].startswith(f"{tests.mean[0, 3, 1]:z.2f} (")
-    at = app(scale=SHARE, text=typed, head="3-1", **{TABS: similarity_wording.OPEN})
+    at = app(scale=SHARE, text=typed, head="3-1", **{TABS: inspect_wording.SIMILAR})
     (alike,) = (each for each in at.markdown if each.value.startswith("With similar shares above chance: "))
     assert alike.help.startswith("By the mean shares above chance of all roles.")
 

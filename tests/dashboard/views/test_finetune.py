@@ -14,10 +14,11 @@ from attention_sieve.core.finetuning.movie_reviews import HELD_OUT_FILE, TRAININ
 from attention_sieve.core.finetuning.settings import TrainingSettings, default_settings
 from attention_sieve.core.running import Journal, Progress, Validation, ValidationResult
 from attention_sieve.dashboard import runs, trainings
-from attention_sieve.dashboard.views.finetune import runs as training_runs
-from attention_sieve.dashboard.views.finetune import wording
-from attention_sieve.dashboard.views.finetune.folders import RunRequest, check_name, free_name, keep_data, made_here
-from attention_sieve.dashboard.views.finetune.labelled import known_label, known_segments
+from attention_sieve.dashboard.views.finetune import wording as page_wording
+from attention_sieve.dashboard.views.training import runs as training_runs
+from attention_sieve.dashboard.views.training import wording
+from attention_sieve.dashboard.views.training.folders import RunRequest, check_name, free_name, keep_data, made_here
+from attention_sieve.dashboard.views.training.labelled import known_label, known_segments
 
 POLLS, POLL_SECONDS = 1_200, 0.05
 N_TEXTS = 40
@@ -148,11 +149,11 @@ def test_progress_is_said_with_steps_time_and_figures():
     assert wording.running(replace(now, seconds_left=150.0)) == "Step 30 of 120, about 2 min left"
     assert wording.running(replace(now, steps=0, message="Loading the checkpoint.")) == "Loading the checkpoint."
     assert wording.measured(now) == "Loss 0.612 at step 30; validation accuracy 0.750 at step 20."
-    assert wording.made_state(replace(now, held_out=(), saved=()), 2_000_000) == "Running: see above; 2 MB."
+    assert page_wording.made_state(replace(now, held_out=(), saved=()), 2_000_000) == "Running: see above; 2 MB."
     assert "Step 20 is saved; Resume continues from it." in wording.stopped(now)
     assert "No step was saved; Resume starts from the beginning." in wording.left(replace(now, saved=()))
     regression = replace(now, held_out=(ValidationResult(20, 0.5, None, 0.25),))
-    assert wording.made_state(replace(regression, state="stopped"), 12_300_000) == (
+    assert page_wording.made_state(replace(regression, state="stopped"), 12_300_000) == (
         "Stopped at step 30 of 120; validation correlation 0.250; 1 saved step; 12 MB."
     )
 
@@ -169,7 +170,7 @@ def test_a_result_stands_beside_chance_and_is_called_so():
         f"Finished after 51 steps: {beside}, which is not significantly above chance. More epochs, more texts or a "
         "larger validation split may show whether it learned anything. It is in ~/here."
     )
-    assert wording.made_state(of_30(16), 0) == (
+    assert page_wording.made_state(of_30(16), 0) == (
         f"51 steps; {beside}, which is not significantly above chance; 1 saved step; 0 MB."
     )
     assert wording.finished(of_30(27), "~/here") == (
@@ -182,8 +183,8 @@ def test_a_result_stands_beside_chance_and_is_called_so():
 
 def test_a_button_names_a_checkpoint_by_the_end_of_its_name():
     assert wording.compare_with("bundled") == "Compare with bundled"
-    assert wording.start("google-bert/bert-base-uncased") == "Start from bert-base-uncased"
-    assert wording.start(f"/some/folder/{'x' * 30}/") == f"Start from {'x' * 23}…"
+    assert page_wording.start("google-bert/bert-base-uncased") == "Start from bert-base-uncased"
+    assert page_wording.start(f"/some/folder/{'x' * 30}/") == f"Start from {'x' * 23}…"
 
 
 # Programs

@@ -23,6 +23,7 @@ from attention_sieve.dashboard import runs as all_runs
 from attention_sieve.dashboard.figures.head_map import round_bound
 from attention_sieve.dashboard.plain import WORD_JOINER
 from attention_sieve.dashboard.state import HEADS, WITH
+from attention_sieve.dashboard.views import probed as probed_results
 from attention_sieve.dashboard.views.knowledge import numbers, runs, task_files, wording
 from attention_sieve.dashboard.views.knowledge.task_files import (
     TableColumns,
@@ -332,7 +333,7 @@ def test_the_page_opens_on_a_task_that_a_head_was_found_to_know(opened, probed, 
 def test_the_card_of_a_head_says_what_it_knows(app, probed, bert, monkeypatch):
     kept = [result for result in probed.values() if not result.report.is_regression]
     monkeypatch.setattr(
-        numbers, "beat_all", lambda reports, *_: [np.arange(len(report.layer)) == 1 for report in reports]
+        probed_results, "beat_all", lambda reports, *_: [np.arange(len(report.layer)) == 1 for report in reports]
     )
     at = app("inspect", checkpoint=bert, text="The cat sat.", **{HEADS: "0-1"})
     line = next(each.value for each in at.markdown if "probed tasks" in each.value).replace(WORD_JOINER, "")

@@ -17,10 +17,10 @@ from attention_sieve.core.running import Journal, ValidationResult
 from attention_sieve.dashboard import public, runs, trainings
 from attention_sieve.dashboard.controls import is_pair_here
 from attention_sieve.dashboard.offers import laboratory_runs
-from attention_sieve.dashboard.views.finetune.folders import made_here
 from attention_sieve.dashboard.views.laboratory import wording
 from attention_sieve.dashboard.views.laboratory.numbers import MOST_STEPS, drawn_steps
 from attention_sieve.dashboard.views.lessons.plans import BIRTH
+from attention_sieve.dashboard.views.training.folders import made_here
 
 WAIT_SECONDS = 60
 

@@ -6,8 +6,9 @@ from reading import charts, sent
 
 from attention_sieve.dashboard import controls
 from attention_sieve.dashboard.state import HEADS
+from attention_sieve.dashboard.views.distances import N_TEXTS_KEY, compared_texts
 from attention_sieve.dashboard.views.similarity import wording
-from attention_sieve.dashboard.views.similarity.numbers import HOW_FAR_KEY, N_TEXTS_KEY, compared_texts
+from attention_sieve.dashboard.views.similarity.numbers import HOW_FAR_KEY
 from attention_sieve.dashboard.views.word_links.choice import TABS
 
 

@@ -8,7 +8,6 @@ from typing import Final
 import streamlit as st
 
 from attention_sieve.cache.serving.requests import Report, Status
-from attention_sieve.core.coreference.analysis import COREFERENCE_ANALYSIS, CoreferenceFinding, CoreferenceSettings
 from attention_sieve.core.coreference.files import read_mentions
 from attention_sieve.core.coreference.mentions import MentionText, Windows, windows
 from attention_sieve.core.texts.relations import Dependencies
@@ -17,14 +16,12 @@ from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.files.downloads import download_as_it_is
 from attention_sieve.dashboard.progress import in_its_place, with_progress
-from attention_sieve.dashboard.views.asking import kept_finding
+from attention_sieve.dashboard.views.descriptions.own_mentions import WINDOWS
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.grammar.coreference import wording
 
 EXAMPLE: Final = wording.EXAMPLE.capitalize()
 """Name of the example texts."""
-_OWN: Final = "own texts with mentions"
-"""Session key of the name and digest of the reader's file as last read, with the settings."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,20 +80,4 @@ def windows_of(visit: Visit, gold: Gold, window: int) -> Windows | None:
     def cut(report: Report) -> Windows:
         return visit.inference.run(visit.engine, lambda checkpoint: windows(checkpoint, gold.texts, window), report)
 
-    return memory().get_or_put("windows", key, lambda: with_progress(("windows", *key), cut))
-
-
-def remember_own(gold: Gold, window: int, settings: CoreferenceSettings) -> None:
-    """Remember for `kept_own_mentions` what the reader has asked last; the example texts are not the reader's own."""
-    st.session_state[_OWN] = None if gold.name == EXAMPLE else (gold.name, gold.sha256, window, settings)
-
-
-def kept_own_mentions(visit: Visit) -> tuple[str, CoreferenceFinding] | None:
-    """Name of the reader's own file, and what is found in it; None where there is none or that needs a pass."""
-    own: tuple[str, str, int, CoreferenceSettings] | None = st.session_state.get(_OWN)
-    if own is None:
-        return None
-    name, sha256, window, settings = own
-    cut: Windows | None = memory().get("windows", (visit.engine, sha256, window))
-    found = None if cut is None else kept_finding(visit, COREFERENCE_ANALYSIS, settings, cut.texts)
-    return None if found is None else (name, found.finding)
+    return memory().get_or_put(WINDOWS, key, lambda: with_progress(("windows", *key), cut))

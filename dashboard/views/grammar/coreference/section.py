@@ -28,6 +28,7 @@ from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.asking import find
 from attention_sieve.dashboard.views.charts import head_selection, show_head_map
+from attention_sieve.dashboard.views.descriptions.own_mentions import OwnMentions, remember
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.grammar import wording as shared_wording
 from attention_sieve.dashboard.views.grammar.coreference import wording
@@ -35,7 +36,6 @@ from attention_sieve.dashboard.views.grammar.coreference.choices import (
     EXAMPLE,
     Gold,
     gold_mentions,
-    remember_own,
     windows_of,
 )
 from attention_sieve.dashboard.views.grammar.coreference.text import choices_in_a_text
@@ -63,7 +63,7 @@ def draw() -> None:
     gold = gold_mentions(is_example=is_example)
     if gold is None:
         return
-    remember_own(gold, window, settings)
+    remember(None if gold.name == EXAMPLE else OwnMentions(gold.name, gold.sha256, window, settings))
     cut = windows_of(visit, gold, window)
     found = None if cut is None else find(visit, COREFERENCE_ANALYSIS, settings, cut.texts)
     if cut is None or found is None:

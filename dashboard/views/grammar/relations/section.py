@@ -44,15 +44,9 @@ from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.grammar import wording as shared_wording
 from attention_sieve.dashboard.views.grammar.relations import wording
 from attention_sieve.dashboard.views.grammar.relations.sentence import head_on_a_sentence
-from attention_sieve.dashboard.views.grammar.relations.table import (
-    RelationFocus,
-    best_heads,
-    best_rows,
-    marked,
-    picked,
-    relation_finding,
-)
+from attention_sieve.dashboard.views.grammar.relations.table import RelationFocus, best_heads, best_rows, marked, picked
 from attention_sieve.dashboard.views.pickers import from_list, halves, one_of, toggle
+from attention_sieve.dashboard.views.relations import relation_finding
 
 SYNTACTIC: Final = ROLES.index("syntactic")
 

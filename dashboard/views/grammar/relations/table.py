@@ -3,7 +3,7 @@ selected."""
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -14,15 +14,14 @@ from streamlit.elements.lib.column_types import ColumnConfig
 
 from attention_sieve.cache.answers import CorpusFinding
 from attention_sieve.core.attention.settings import Head, head_name
-from attention_sieve.core.relations.analysis import RELATION_ANALYSIS, relation_table
+from attention_sieve.core.relations.analysis import relation_table
 from attention_sieve.core.relations.cases import ALL, NO_RELATION, RelationAccuracy
 from attention_sieve.core.relations.finding import RelationFinding
-from attention_sieve.core.relations.settings import Direction, RelationSettings
+from attention_sieve.core.relations.settings import Direction
 from attention_sieve.core.texts.relations import Dependencies
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.relations.bars import DIRECTION_NAMES, with_short_directions
 from attention_sieve.dashboard.files.downloads import table_downloads
-from attention_sieve.dashboard.views.asking import find
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.grammar.relations import wording
 
@@ -51,18 +50,6 @@ class RelationFocus:
     def reset(self) -> Hashable:
         """Changes whenever the components have to take over the chosen heads."""
         return (self.visit.engine.files.fingerprint, state.n_pushed())
-
-
-def relation_finding(visit: Visit, settings: RelationSettings) -> CorpusFinding[RelationFinding] | None:
-    """How well the heads find relations in the corpus; None where the reader has to do something first.
-
-    The least number of cases and the margin select among accuracies, which a click on them need not compute again.
-
-    Raises: AnalysisError of any stage.
-    """
-    usual = RELATION_ANALYSIS.settings
-    found = find(visit, RELATION_ANALYSIS, replace(settings, least_cases=usual.least_cases, margin=usual.margin))
-    return found and replace(found, finding=replace(found.finding, settings=settings))
 
 
 def is_case(trees: Dependencies, relation: str, every_word: bool = False) -> Bool[np.ndarray, " word"]:

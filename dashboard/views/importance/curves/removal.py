@@ -19,11 +19,11 @@ from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.plain import errors_shown, plain, show_error
 from attention_sieve.dashboard.progress import in_its_place, let_leave
 from attention_sieve.dashboard.public import check_not_public, is_public
-from attention_sieve.dashboard.views.finetune.folders import check_name, free_name
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.importance.curves import wording
 from attention_sieve.dashboard.views.importance.material import Importance
 from attention_sieve.dashboard.views.pickers import from_list, one_of
+from attention_sieve.dashboard.views.training.folders import check_name, free_name
 
 if TYPE_CHECKING:
     from attention_sieve.core.importance.passes.speed import Speed

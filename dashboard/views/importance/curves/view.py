@@ -49,7 +49,7 @@ from attention_sieve.dashboard.views.importance.curves.over_training import over
 from attention_sieve.dashboard.views.importance.curves.removal import removal
 from attention_sieve.dashboard.views.importance.material import Importance
 from attention_sieve.dashboard.views.pickers import from_list, one_of, toggle
-from attention_sieve.dashboard.views.surface.functions import argmax_heads
+from attention_sieve.dashboard.views.relations import argmax_heads
 
 WITHIN: Final = {"1%": 0.01, "2%": 0.02, "5%": 0.05}
 SETTING_WIDTH: Final = 200

@@ -21,8 +21,8 @@ from attention_sieve.core.importance.gates.settings import GateHistory, GateSett
 from attention_sieve.core.json_values import typed_json
 from attention_sieve.core.running import Progress, State, read_progress
 from attention_sieve.dashboard import runs, trainings
-from attention_sieve.dashboard.views.finetune.folders import data_folder
 from attention_sieve.dashboard.views.importance.gates import wording
+from attention_sieve.dashboard.views.training.folders import data_folder
 
 RECORD: Final = "sweep.json"
 KEY_CHARACTERS: Final = 12

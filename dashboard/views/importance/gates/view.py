@@ -31,15 +31,15 @@ from attention_sieve.dashboard.progress import stop_button
 from attention_sieve.dashboard.runs import is_stopping, stop
 from attention_sieve.dashboard.views.asking import ask
 from attention_sieve.dashboard.views.charts import chart, head_selection, show_head_map, table
-from attention_sieve.dashboard.views.finetune import wording as training_wording
-from attention_sieve.dashboard.views.finetune.folders import keep_data
-from attention_sieve.dashboard.views.finetune.labelled import Labelled
 from attention_sieve.dashboard.views.importance import wording as page_wording
 from attention_sieve.dashboard.views.importance.curves.drawn import kept_curves_of
 from attention_sieve.dashboard.views.importance.gates import runs, wording
 from attention_sieve.dashboard.views.importance.gates.runs import PenaltySweep, delete, sweeps_of
 from attention_sieve.dashboard.views.importance.material import Importance, Material
 from attention_sieve.dashboard.views.pickers import from_list, halves, numbers, one_of, toggle
+from attention_sieve.dashboard.views.training import wording as training_wording
+from attention_sieve.dashboard.views.training.folders import keep_data
+from attention_sieve.dashboard.views.training.labelled import Labelled
 
 REFRESH_SECONDS: Final = 1.0
 """Seconds between two refreshes of a running sweep."""

@@ -46,7 +46,7 @@ def skewed(n_texts):
 
 def said_of(n_texts, start, end):
     """The share that the method of the page Roles says of so many texts, between two of its words."""
-    method = (Path(__file__).parents[4] / "dashboard/views/roles/method.md").read_text().replace("\n", " ")
+    method = (Path(__file__).parents[4] / "dashboard/views/role_grid/method.md").read_text().replace("\n", " ")
     passage = method[method.index(start) : method.index(end)]
     return float(re.search(rf"([\d.]+)%[^%]*?over {n_texts} texts", passage)[1]) / 100
 

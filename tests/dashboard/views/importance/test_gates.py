@@ -18,12 +18,12 @@ from attention_sieve.dashboard import controls
 from attention_sieve.dashboard import runs as all_runs
 from attention_sieve.dashboard import wording as files_wording
 from attention_sieve.dashboard.figures.importance.gate_scores import gate_scores
-from attention_sieve.dashboard.views.finetune.folders import keep_data
 from attention_sieve.dashboard.views.importance import wording as page_wording
 from attention_sieve.dashboard.views.importance.curves import wording as curves_wording
 from attention_sieve.dashboard.views.importance.gates import runs, view, wording
 from attention_sieve.dashboard.views.importance.gates.runs import RECORD, PenaltySweep, all_sweeps, keep, sweeps_of
 from attention_sieve.dashboard.views.importance.gates.view import penalties_of
+from attention_sieve.dashboard.views.training.folders import keep_data
 
 POLLS, POLL_SECONDS = 1_200, 0.05
 TABLE = "sentence,label\n" + "".join(f"the {'cat' if i % 2 else 'dog'} sat on mat {i},{i % 2}\n" for i in range(40))

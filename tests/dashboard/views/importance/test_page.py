@@ -21,11 +21,11 @@ from attention_sieve.core.importance.settings import AblationSettings
 from attention_sieve.core.texts.text import read_typed
 from attention_sieve.dashboard import controls, wording
 from attention_sieve.dashboard.components.kept_text import mark_of
-from attention_sieve.dashboard.views.finetune import labelled
-from attention_sieve.dashboard.views.finetune import wording as labelled_wording
-from attention_sieve.dashboard.views.finetune.labelled import TABLE as TABLE_KEY
 from attention_sieve.dashboard.views.importance import wording as words
 from attention_sieve.dashboard.views.inspect import wording as inspect_wording
+from attention_sieve.dashboard.views.training import labelled
+from attention_sieve.dashboard.views.training import wording as labelled_wording
+from attention_sieve.dashboard.views.training.labelled import TABLE as TABLE_KEY
 
 TEXTS = "the cat sat on the mat.\na dog chased two black birds.\nshe does eat red apples."
 N_TEXTS = 3
