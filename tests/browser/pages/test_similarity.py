@@ -5,7 +5,7 @@ import re
 from playwright.sync_api import expect
 from steps import expect_summary, settle
 
-from attention_sieve.dashboard.views.similarity import wording
+from attention_sieve.dashboard.views.inspect import wording
 
 FOUND = re.compile("72 heads compared on 16 of 128 texts, evenly spaced")
 
@@ -35,5 +35,5 @@ def test_a_click_on_a_point_or_a_leaf_chooses_its_head_everywhere_and_inspect_sh
         expect(page.get_by_role("grid", name=re.compile(f"to {mark} "))).to_be_visible()
     page.get_by_test_id("stMain").get_by_role("link", name=f"Inspect {mark}").click()
     expect_summary(page, mark, "[0-9]+ texts")
-    page.get_by_role("tab", name=wording.OPEN).click()
+    page.get_by_role("tab", name=wording.SIMILAR).click()
     expect(page.get_by_text(re.compile("^Looking at the same words: L"))).to_be_visible()

@@ -6,7 +6,8 @@ from reading import charts, sent
 
 from attention_sieve.dashboard import controls
 from attention_sieve.dashboard.state import HEADS
-from attention_sieve.dashboard.views.distances import N_TEXTS_KEY, compared_texts
+from attention_sieve.dashboard.views.distances import ALL_TEXTS, N_TEXTS_KEY, compared_texts
+from attention_sieve.dashboard.views.inspect import wording as inspect_wording
 from attention_sieve.dashboard.views.similarity import wording
 from attention_sieve.dashboard.views.similarity.numbers import HOW_FAR_KEY
 from attention_sieve.dashboard.views.word_links.choice import TABS
@@ -50,7 +51,7 @@ def test_layers_are_drawn(app):
 def test_the_card_of_a_head_takes_distances_from_the_store_and_computes_none(app):
     said = "Looking at the same words"
     link = {
-        TABS: wording.OPEN,
+        TABS: inspect_wording.SIMILAR,
         "corpus_text": "The card compares nothing.\nIt only looks into the store.\nA pass is too dear.",
     }
     at = app(**link)
@@ -67,7 +68,7 @@ def test_texts_are_taken_at_even_steps(monkeypatch):
     monkeypatch.setattr("attention_sieve.dashboard.views.similarity.numbers.st.session_state", session)
     assert compared_texts(texts) == tuple(place * 100 // 16 for place in range(16))
     assert compared_texts(texts[:5]) == texts[:5]
-    session[N_TEXTS_KEY] = wording.ALL_TEXTS
+    session[N_TEXTS_KEY] = ALL_TEXTS
     assert compared_texts(texts) == texts
 
 

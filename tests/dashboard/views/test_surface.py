@@ -161,7 +161,7 @@ def test_heads_by_the_papers_own_rule_stand_in_the_grid_when_asked_for(opened):
     assert not at.error
     described = next(each for each in sentences(at) if each.startswith("Rows: layers"))
     assert "syntactic by argmax (D)" in described
-    assert shared_wording.few_cases(1, 100) in sentences(at), "three sentences have few cases"
+    assert wording.few_cases(1, 100) in sentences(at), "three sentences have few cases"
 
 
 def test_another_frequency_list_changes_rare_words_and_runs_no_model_and_what_is_wrong_with_one_is_said(opened):
