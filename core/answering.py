@@ -22,6 +22,7 @@ from attention_sieve.core.passes.texts import PassText, prepare_all, queries_tex
 from attention_sieve.core.statistics.series import Series, Values
 from attention_sieve.core.texts.relations import Dependencies, dependencies, pairs_as_tree
 from attention_sieve.core.texts.text import Text, text_fields
+from attention_sieve.core.texts.tokens import TooLong
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -183,6 +184,8 @@ class Analysis(Generic[Input, Item, Result, Settings, Finding]):
 
     name: str
     """The one word for it."""
+    sentence: str
+    """What it does, and what a row of its table is."""
     settings: Settings
     """The usual ones: a frozen dataclass, whose fields are annotated with the sentences of their options; a field
     without a sentence is no option."""
@@ -210,6 +213,10 @@ class Analysis(Generic[Input, Item, Result, Settings, Finding]):
     """Whether the pairs that a file marks in a text take the place of its tree."""
     reduction: Reduction[Item, Result, Settings] | None = None
     """For corpora of any size; None where they do not run it."""
+    check: Callable[[Checkpoint], None] = lambda _: None
+    """Raises AnalysisError for a checkpoint that cannot be asked, before anything is read."""
+    too_long: TooLong | None = None
+    """What becomes of texts that a checkpoint cannot read whole; None where the reader decides."""
 
     def answers(self, ask: Ask, items: tuple[Item, ...], settings: Settings) -> tuple[Result, ...]:
         """What the finding is judged by, in the order of the items."""

@@ -49,7 +49,6 @@ def add_analysis_command(
     commands: Any,
     name: str,
     run: Callable[[argparse.Namespace], None],
-    sentence: str,
     analysis: Analysis[Any, Any, Any, Any, Any],
     *,
     required: bool = True,
@@ -57,13 +56,18 @@ def add_analysis_command(
     """Add a command that writes what an analysis finds, with the options of checkpoint, output and settings.
 
     Args:
-        run: runs it; its docstring is the help, followed by what the columns of the table hold.
+        run: runs it; its docstring is the help, followed by what the columns of the table hold, and the beginning of
+            the docstring stands in the list of commands.
         required: whether it needs a checkpoint, whatever else it reads.
 
     Returns: its parser, which lacks the options of the texts.
     """
-    described = f"{inspect.cleandoc(run.__doc__ or '')}{column_list('Columns', analysis.columns)}"
-    parser: argparse.ArgumentParser = commands.add_parser(name, help=sentence, description=described)
+    said = inspect.cleandoc(run.__doc__ or "")
+    does = re.split(r"[;.:]\s", said, maxsplit=1)[0].replace("\n", " ")
+    described = f"{said}{column_list('Columns', analysis.columns)}"
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, help=f"{does[:1].lower()}{does[1:]}", description=described
+    )
     add_checkpoint_options(parser, required=required)
     add_random_weights_option(parser)
     add_output_option(parser)

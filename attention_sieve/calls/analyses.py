@@ -32,25 +32,22 @@ from attention_sieve.core.commands import facts_of_texts, finding_facts, prepare
 from attention_sieve.core.coreference.files import read_mentions
 from attention_sieve.core.coreference.mentions import WINDOW, MentionText, windows
 from attention_sieve.core.errors import AnalysisError, TextError
-from attention_sieve.core.importance.analysis import ABLATION_ANALYSIS, IMPORTANCE_ANALYSIS, SINGLE_HEAD_ANALYSIS
 from attention_sieve.core.importance.labels import LabelledTexts, read_labels
 from attention_sieve.core.importance.per_text import LabelledText
 from attention_sieve.core.options import settings_of
 from attention_sieve.core.relations.command import relation_settings
-from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
-from attention_sieve.core.roles.command import role_settings, scores_of, written_in
+from attention_sieve.core.roles.command import SCORE_ANALYSIS, role_settings, scores_of, written_in
 from attention_sieve.core.roles.roles import asked_roles
-from attention_sieve.core.roles.tables import SCORE_COLUMNS
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.word_links.command import word_link_settings
+
+AnyAnalysis = Analysis[Any, Any, Any, Any, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Call:
-    """What differs between the calls: what is read, which settings there are, and how they are described."""
+    """What differs between the calls: what is read, which settings there are, and an example."""
 
-    sentence: str
-    """What the call does."""
     example: tuple[str, str]
     """Texts and keywords of the example, as they are written in a program."""
     further: Mapping[str, Any] = field(default_factory=dict)
@@ -61,10 +58,43 @@ class _Call:
     """That of the example."""
     before: tuple[str, ...] = ()
     """Lines of the example before the call."""
+    analysis_of: Callable[[Reading[Any]], AnyAnalysis] | None = None
+    """The analysis of what was read; None for the one of this name."""
+    read: Callable[[Checkpoint, Any, Mapping[str, Any], Any], tuple[Sequence[Any], Any]] | None = None
+    """The inputs of texts and keywords, and the settings, which they may change; None for texts as they are."""
 
 
 def _of_roles(options: Namespace) -> Any:
     return role_settings(options, options.files)
+
+
+def _windows(
+    checkpoint: Checkpoint, texts: Any, given: Mapping[str, Any], settings: Any
+) -> tuple[Sequence[MentionText], Any]:
+    """Texts with mentions, cut to what the checkpoint reads."""
+    return windows(checkpoint, _mentions(texts), given.get("window", WINDOW)).texts, settings
+
+
+def _with_labels(
+    checkpoint: Checkpoint, texts: Any, given: Mapping[str, Any], settings: Any
+) -> tuple[Sequence[LabelledText], Any]:
+    """Texts with the labels that a metric needs, and the settings, which say how many classes these have."""
+    from attention_sieve.core.passes.readout import check_metric
+
+    read, metric, labels = parsed(texts, given), settings.of_metric.metric, given.get("labels")
+    check_metric(checkpoint, metric, given.get("attention") or checkpoint.files.kinds[0])
+    if metric != "labels" and labels is not None:
+        raise AnalysisError(f'The metric {metric} uses no labels. Choose metric="labels", or leave out labels.')
+    if metric != "labels":
+        return tuple(map(LabelledText, read)), settings
+    n_labels = len(labels) if isinstance(labels, Sized) else 0
+    if labels is None or n_labels != len(read):
+        raise AnalysisError(
+            f"The metric labels needs a label for each of {len(read):,} texts, and there are {n_labels or 'none'}."
+        )
+    known = _labelled(checkpoint, read, labels)
+    labelled = tuple(LabelledText(text, value) for text, value in zip(read, known.values.tolist(), strict=True))
+    return labelled, replace(settings, of_metric=replace(settings.of_metric, n_classes=known.n_classes))
 
 
 TEXTS: Final = '["The old dog chased a cat.", "She closed the shop because it was late."]'
@@ -77,35 +107,30 @@ REPEATS: Final = '["one red dog and one red cat and one red dog and one red cat"
 MENTIONS: Final = '[{"text": "Ann left. She was tired.", "clusters": [[[0, 3], [10, 13]]]}]'
 CALLS: Final = {
     "roles": _Call(
-        sentence="Test which heads have which roles over texts; a row per role, layer and head.",
         example=(TEXTS, "tau=2"),
         further=OF_ROLES,
         settings=_of_roles,
     ),
     "scores": _Call(
-        sentence="Compute the sieve bias score of every head for every role; a row per text, role, layer and head.",
         example=(TEXTS, 'roles=("local", "delimiter")'),
         further=OF_ROLES,
         settings=_of_roles,
+        analysis_of=scores_of,
     ),
     "sinks": _Call(
-        sentence="Measure attention sinks as they are published: the share of heads that look at the first token.",
         example=(TEXTS, 'tokens=8, tokenizer=sieve.load("bundled").tokenizer'),
         model="model",
         before=A_DECODER,
     ),
     "copying": _Call(
-        sentence="Test whether heads of a decoder look at what is copied, write it, and matter; a row per head.",
         example=(REPEATS, 'no_ablation=True, tokenizer=sieve.load("bundled").tokenizer'),
         model="model",
         before=A_DECODER,
     ),
     "surface": _Call(
-        sentence="Measure where each head looks, without a syntactic analysis; a row per statistic, layer and head.",
         example=(TEXTS, "alpha=0.1"),
     ),
     "gradients": _Call(
-        sentence="Measure how much the loss of a masked language model depends on attention, by kind of key and layer.",
         example=(TEXTS, 'tokenizer=sieve.load("bundled").tokenizer'),
         model="model",
         before=(
@@ -114,48 +139,41 @@ CALLS: Final = {
         ),
     ),
     "relations": _Call(
-        sentence="Measure how well each head predicts syntactic relations; a row per relation, direction and head.",
         example=(TEXTS, "least_cases=1"),
         further={"as_in_code": False},
         settings=relation_settings,
     ),
     "coreference": _Call(
-        sentence="Measure how well each head finds the antecedents of mentions; a row per group of mentions and head.",
         example=(MENTIONS, ""),
         further={"window": WINDOW},
+        read=_windows,
     ),
     "word_links": _Call(
-        sentence="Measure which heads attend from one word to another, by a relation or two words; a row per head.",
         example=(TEXTS, 'relation="det"'),
         further={"query": None, "key": None, "relation": None, "from_head": False},
         settings=word_link_settings,
     ),
     "similarity": _Call(
-        sentence="Measure how differently each pair of heads attends; a row per pair of heads.",
         example=(TEXTS, "rows=16"),
     ),
     "ablation": _Call(
-        sentence="Ablate each head in turn and measure how a metric of the model changes; a row per head.",
         example=(TEXTS, 'replace="mean"'),
         further={"labels": None},
+        read=_with_labels,
     ),
     "single_heads": _Call(
-        sentence="Keep one head of a layer at a time and measure how a metric of the model changes; a row per layer.",
         example=(TEXTS, ""),
         further={"labels": None},
+        read=_with_labels,
     ),
     "importance": _Call(
-        sentence="Measure the importance of each head in several ways; a row per measure and head.",
         example=(TEXTS, "no_ablation=True"),
         further={"labels": None},
+        read=_with_labels,
     ),
 }
-"""By the name of the analysis; `scores` has the table of the command `score`."""
-BY_NAME: Final[Mapping[str, Analysis[Any, Any, Any, Any, Any]]] = {
-    **{analysis.name: analysis for analysis in ANALYSES},
-    "scores": ROLE_ANALYSIS,
-}
-OF_METRIC: Final = (ABLATION_ANALYSIS, SINGLE_HEAD_ANALYSIS, IMPORTANCE_ANALYSIS)
+"""By the name of the analysis."""
+BY_NAME: Final[Mapping[str, AnyAnalysis]] = {analysis.name: analysis for analysis in (*ANALYSES, SCORE_ANALYSIS)}
 
 
 def call_of(name: str) -> Callable[..., Finding]:
@@ -195,15 +213,12 @@ def _sentences(settings: Any) -> Iterator[tuple[str, tuple[Any, str]]]:
         yield from _sentences(part)
 
 
-def _docstring(
-    name: str, call: _Call, analysis: Analysis[Any, Any, Any, Any, Any], sentences: Mapping[str, tuple[Any, str]]
-) -> str:
+def _docstring(name: str, call: _Call, analysis: AnyAnalysis, sentences: Mapping[str, tuple[Any, str]]) -> str:
     given, keywords = call.example
-    columns = SCORE_COLUMNS if name == "scores" else analysis.columns
     asked = f"sieve.{name}({call.model}, {given}, {keywords})".replace(", )", ")")
     return "\n".join(
         (
-            f"{call.sentence}\n\nArgs:",
+            f"{analysis.sentence}\n\nArgs:",
             "    model: name or folder of a checkpoint, what `load` returns, or a model of transformers in memory. Its",
             "        hooks also see the short texts of a check.",
             "    texts: a text, or a list of texts, each a string, a pair of strings, or an object as files of JSON",
@@ -222,62 +237,34 @@ def _docstring(
             ),
             "\nRaises: AnalysisError, which says what was found and what to do.",
             "\nColumns of the table:",
-            *(f"    {column}: {sentence}" for column, sentence in columns.items()),
+            *(f"    {column}: {sentence}" for column, sentence in analysis.columns.items()),
             "\n>>> import attention_sieve as sieve",
             *(f">>> {line}" for line in call.before),
             f">>> found = {asked}",
-            f">>> list(found.table.columns) == {list(columns)!r}",
+            f">>> list(found.table.columns) == {list(analysis.columns)!r}",
             "True",
         )
     )
 
 
 def _found(name: str, checkpoint: Checkpoint, texts: Any, given: Mapping[str, Any]) -> Finding:
-    analysis, settings = BY_NAME[name], settings_of_call(name, given, checkpoint.files)
+    call, analysis, settings = CALLS[name], BY_NAME[name], settings_of_call(name, given, checkpoint.files)
     of_pass = of_pass_of(checkpoint, given)
     analysis.question(settings).check(of_pass.kind)
-    inputs, settings = _inputs(name, checkpoint, texts, given, settings)
-    if name == "gradients":
-        from attention_sieve.core.surface.gradients import check_gradients
-
-        check_gradients(checkpoint)
-    too_long = "truncate" if name == "coreference" else too_long_in(given)
+    analysis.check(checkpoint)
+    if call.read is None:
+        inputs: Sequence[Any] = parsed(texts, given)
+    else:
+        inputs, settings = call.read(checkpoint, texts, given, settings)
     read = [analysis.text_of(each) for each in inputs]
-    prepared = prepared_texts(checkpoint, read, of_pass, too_long)
+    prepared = prepared_texts(checkpoint, read, of_pass, analysis.too_long or too_long_in(given))
     reading: Reading[Any] = Reading(checkpoint=checkpoint, of_pass=of_pass, inputs=inputs, prepared=prepared)
-    if name == "scores":
-        analysis = scores_of(reading)
+    if call.analysis_of is not None:
+        analysis = call.analysis_of(reading)
     result = find_in(analysis, reading, settings, watched)
     table = analysis.table(result)
     facts = finding_facts(analysis, reading, result, settings, facts_of_texts(read))
     return Finding(analysis=name, table=table, columns=analysis.columns, facts=facts, result=result)
-
-
-def _inputs(
-    name: str, checkpoint: Checkpoint, texts: Any, given: Mapping[str, Any], settings: Any
-) -> tuple[Sequence[Any], Any]:
-    """What an analysis reads, and its settings, which say how many classes the labels have."""
-    if name == "coreference":
-        return windows(checkpoint, _mentions(texts), given.get("window", WINDOW)).texts, settings
-    read = parsed(texts, given)
-    if BY_NAME[name] not in OF_METRIC:
-        return read, settings
-    from attention_sieve.core.passes.readout import check_metric
-
-    metric, labels = settings.of_metric.metric, given.get("labels")
-    check_metric(checkpoint, metric, given.get("attention") or checkpoint.files.kinds[0])
-    if metric != "labels" and labels is not None:
-        raise AnalysisError(f'The metric {metric} uses no labels. Choose metric="labels", or leave out labels.')
-    if metric != "labels":
-        return tuple(map(LabelledText, read)), settings
-    n_labels = len(labels) if isinstance(labels, Sized) else 0
-    if labels is None or n_labels != len(read):
-        raise AnalysisError(
-            f"The metric labels needs a label for each of {len(read):,} texts, and there are {n_labels or 'none'}."
-        )
-    known = _labelled(checkpoint, read, labels)
-    labelled = tuple(LabelledText(text, value) for text, value in zip(read, known.values.tolist(), strict=True))
-    return labelled, replace(settings, of_metric=replace(settings.of_metric, n_classes=known.n_classes))
 
 
 def _labelled(checkpoint: Checkpoint, texts: Sequence[Text], labels: Sequence[Any]) -> LabelledTexts:

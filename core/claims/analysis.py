@@ -9,6 +9,7 @@ from attention_sieve.core.claims.tables import COLUMNS, claim_facts, claim_table
 
 CLAIM_ANALYSIS: Final[Analysis[ClaimText, ClaimText, Any, ClaimSettings, ClaimFinding]] = Analysis(
     name="claim",
+    sentence="Test a claim about heads; a row per head that it names.",
     settings=ClaimSettings(),
     text_of=lambda each: each.text,
     question=question,

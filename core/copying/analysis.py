@@ -95,6 +95,7 @@ def _collected(ask: Ask, items: tuple[Text, ...], settings: CopySettings) -> tup
 
 COPY_ANALYSIS: Final[Analysis[Text, Text, Any, CopySettings, CopyFinding]] = Analysis(
     name="copying",
+    sentence="Test whether heads of a decoder look at what is copied, write it, and matter; a row per head.",
     settings=CopySettings(),
     text_of=text_itself,
     question=_question,

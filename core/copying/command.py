@@ -12,16 +12,15 @@ from attention_sieve.core.options import add_analysis_command, add_texts_options
 
 def add_command(commands: Any) -> None:
     """Add the command to the command line's subparsers."""
-    sentence = "test whether heads of a decoder look at what is to be copied, write it, and matter"
-    parser = add_analysis_command(commands, "copying", copying, sentence, COPY_ANALYSIS)
+    parser = add_analysis_command(commands, "copying", copying, COPY_ANALYSIS)
     differences = {str(name): says for name, says in DIFFERENCES.items()}
     parser.description = f"{parser.description}{column_list('Detectors', differences)}"
     add_texts_options(parser)
 
 
 def copying(arguments: argparse.Namespace) -> None:
-    """Test three things of every head of a decoder: whether it looks at what is to be copied, whether it writes that,
-    and whether the loss on second copies rises without it; write a row per head.
+    """Test whether heads of a decoder look at what is to be copied, write it, and matter for the loss on second copies;
+    write a row per head.
 
     The texts should have repeats, as those of `probe-texts` have. Tokens count for the loss that complete a pair of
     tokens for the second time. How many heads are in all three columns is printed beside the number expected by chance.

@@ -185,6 +185,7 @@ COREFERENCE_ANALYSIS: Final[
     Analysis[MentionText, MentionText, MentionChoices, CoreferenceSettings, CoreferenceFinding]
 ] = Analysis(
     name="coreference",
+    sentence="Measure how well each head finds the antecedents of mentions; a row per group of mentions and head.",
     settings=CoreferenceSettings(),
     text_of=lambda text: text.text,
     question=lambda settings: choice_question(settings.from_word),
@@ -192,6 +193,7 @@ COREFERENCE_ANALYSIS: Final[
     table=coreference_table,
     columns=COLUMNS,
     facts=lambda finding, settings: {"all documents": str(finding.n_documents), **settings.facts},
+    too_long="truncate",
 )
 """The words that the mentions of each text attend to most; `attention_sieve.core.coreference.mentions.windows` cuts
 texts that are longer than a checkpoint reads.

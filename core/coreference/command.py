@@ -31,8 +31,7 @@ Piece = TypeVar("Piece")
 
 def add_command(commands: Any) -> None:
     """Add the command to the command line's subparsers."""
-    sentence = "measure how well each head finds antecedents"
-    parser = add_analysis_command(commands, "coreference", coreference, sentence, COREFERENCE_ANALYSIS)
+    parser = add_analysis_command(commands, "coreference", coreference, COREFERENCE_ANALYSIS)
     parser.add_argument("--texts", required=True, type=Path, help=f"file of texts with annotated coreference: {KINDS}")
     parser.add_argument(
         "--window",

@@ -215,6 +215,7 @@ def _measured(
 ABLATION_ANALYSIS: Final[Analysis[LabelledText, LabelledText, TextOutcomes, AblationSettings, AblationFinding]] = (
     Analysis(
         name="ablation",
+        sentence="Ablate each head in turn and measure how a metric of the model changes; a row per head.",
         settings=AblationSettings(),
         text_of=lambda item: item.text,
         question=lambda settings: ablation_question(settings.of_metric.metric),
@@ -232,6 +233,7 @@ Source: Michel et al. 2019, section 3.2.
 SINGLE_HEAD_ANALYSIS: Final[Analysis[LabelledText, LabelledText, TextOutcomes, AblationSettings, AblationFinding]] = (
     Analysis(
         name="single_heads",
+        sentence="Keep one head of a layer at a time and measure how a metric of the model changes; a row per layer.",
         settings=AblationSettings(),
         text_of=lambda item: item.text,
         question=lambda settings: ablation_question(settings.of_metric.metric, alone=True),
@@ -248,6 +250,7 @@ Source: Michel et al. 2019, section 3.3.
 """
 IMPORTANCE_ANALYSIS: Final[Analysis[LabelledText, LabelledText, Any, ImportanceSettings, ImportanceFinding]] = Analysis(
     name="importance",
+    sentence="Measure the importance of each head in several ways; a row per measure and head.",
     settings=ImportanceSettings(),
     text_of=lambda item: item.text,
     question=lambda _: SURFACE_ANALYSIS.question(SURFACE_ANALYSIS.settings),

@@ -28,9 +28,7 @@ from attention_sieve.core.options import add_analysis_command, column_list, sett
 
 def add_commands(commands: Any) -> None:
     """Add the commands to the command line's subparsers."""
-    parser = add_analysis_command(
-        commands, "ablate", ablate, "measure the effect of ablating each head", ABLATION_ANALYSIS
-    )
+    parser = add_analysis_command(commands, "ablate", ablate, ABLATION_ANALYSIS)
     more_columns = column_list("Columns of --keep-one", SINGLE_HEAD_ANALYSIS.columns)
     parser.description = f"{parser.description}{more_columns}\n\n{NEEDS}"
     add_labelled_texts_options(parser)
@@ -40,8 +38,7 @@ def add_commands(commands: Any) -> None:
         help="second file to write: the effect of keeping only the best head of each layer, which is chosen on one "
         "half of the texts and evaluated on the other",
     )
-    sentence = "measure the importance of each head by ablation, gradients, relevance and others"
-    parser = add_analysis_command(commands, "importance", importance, sentence, IMPORTANCE_ANALYSIS)
+    parser = add_analysis_command(commands, "importance", importance, IMPORTANCE_ANALYSIS)
     parser.description = f"{parser.description}{column_list('Columns of --agreement', AGREEMENT_COLUMNS)}"
     add_labelled_texts_options(parser)
     parser.add_argument(

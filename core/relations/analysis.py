@@ -228,6 +228,7 @@ def _rows(accuracy: RelationAccuracy, settings: RelationSettings) -> "pd.DataFra
 
 RELATION_ANALYSIS: Final = Analysis(
     name="relations",
+    sentence="Measure how well each head predicts syntactic relations; a row per relation, direction and head.",
     settings=AS_IN_PAPER,
     text_of=text_itself,
     items=lambda texts, trees, _: [ParsedText.of(text, tree) for text, (_, tree) in zip(texts, trees, strict=True)],

@@ -13,8 +13,7 @@ from attention_sieve.core.statistics.means import documents_note
 
 def add_command(commands: Any) -> None:
     """Add the command to the command line's subparsers."""
-    sentence = "measure how well each head predicts syntactic relations, or pairs that a file marks"
-    parser = add_analysis_command(commands, "relations", relations, sentence, RELATION_ANALYSIS)
+    parser = add_analysis_command(commands, "relations", relations, RELATION_ANALYSIS)
     add_texts_options(parser)
     add_parser_options(parser)
     parser.add_argument(
@@ -26,7 +25,8 @@ def add_command(commands: Any) -> None:
 
 
 def relations(arguments: argparse.Namespace) -> None:
-    """Measure how well each head predicts syntactic relations; write a row per relation, direction, layer and head.
+    """Measure how well each head predicts syntactic relations, or pairs that a file marks; write a row per relation,
+    direction, layer and head.
 
     Relations are taken from the file if it has trees or pairs; otherwise spaCy parses the texts. The relation `all`
     includes every relation except punct and root. If a file names documents (CoNLL-U by # newdoc, JSON with pairs by

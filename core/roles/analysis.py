@@ -112,6 +112,7 @@ def _question(settings: ScoreSettings) -> Question[Text, TextMeasures]:
 
 ROLE_ANALYSIS: Final = Analysis(
     name="roles",
+    sentence="Test which heads have which roles over texts; a row per role, layer and head.",
     settings=RoleSettings(),
     text_of=text_itself,
     items=lambda texts, *_: texts,

@@ -93,13 +93,10 @@ PAIR_COLUMNS: Final = {
 
 def add_commands(commands: Any) -> None:
     """Add the commands to the command line's subparsers."""
-    sentence = "compute the sieve bias score of every head for every role"
     of_roles: Any = ROLE_ANALYSIS
     of_scores = replace(of_roles, settings=ScoreSettings(), columns=SCORE_COLUMNS)
-    _add_inputs(add_analysis_command(commands, "score", score, sentence, of_scores))
-    sentence = "compare the number of heads in each role with control conditions"
-    of_controls = replace(of_roles, columns=CONTROL_COLUMNS)
-    counting = add_analysis_command(commands, "controls", controls, sentence, of_controls)
+    _add_inputs(add_analysis_command(commands, "score", score, of_scores))
+    counting = add_analysis_command(commands, "controls", controls, replace(of_roles, columns=CONTROL_COLUMNS))
     counting.description = f"{counting.description}{column_list('Columns of --pairs', PAIR_COLUMNS)}"
     _add_inputs(counting)
     counting.add_argument(
@@ -108,12 +105,10 @@ def add_commands(commands: Any) -> None:
         help="second file to write: the scores of each head for related pairs, of syntactic roles and of written ones "
         "that join tokens, and for unrelated pairs at the same distance",
     )
-    sentence = "test which heads have which roles"
-    testing = add_analysis_command(commands, "roles", roles, sentence, ROLE_ANALYSIS, required=False)
+    testing = add_analysis_command(commands, "roles", roles, ROLE_ANALYSIS, required=False)
     testing.add_argument("scores", nargs="?", type=Path, help="file written by the score command, instead of texts")
     _add_inputs(testing, required=False)
-    sentence = "measure attention sinks as they are published: the share of heads that look at the first token"
-    add_texts_options(add_analysis_command(commands, "sinks", sinks, sentence, SINK_ANALYSIS))
+    add_texts_options(add_analysis_command(commands, "sinks", sinks, SINK_ANALYSIS))
 
 
 def _add_inputs(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
@@ -193,15 +188,19 @@ def score(arguments: argparse.Namespace) -> None:
     write_reading(arguments.output, scores_of(reading), reading, settings, facts_of_texts(texts))
 
 
+SCORE_ANALYSIS: Final = replace(
+    ROLE_ANALYSIS,
+    name="scores",
+    sentence="Compute the sieve bias score of every head for every role; a row per text, role, layer and head.",
+    columns=SCORE_COLUMNS,
+    facts=lambda _, settings: settings.scores.facts,
+)
+"""The analysis of roles whose table is the scores; `scores_of` has that table."""
+
+
 def scores_of(reading: Reading[Text]) -> Analysis[Text, Text, Any, RoleSettings, RoleFinding]:
-    """The analysis of roles whose table has a row per text, role and head."""
-    return replace(
-        ROLE_ANALYSIS,
-        name="scores",
-        table=lambda finding: score_table(finding, reading.prepared),
-        columns=SCORE_COLUMNS,
-        facts=lambda _, settings: settings.scores.facts,
-    )
+    """The analysis of the scores of texts as they were read."""
+    return replace(SCORE_ANALYSIS, table=lambda finding: score_table(finding, reading.prepared))
 
 
 def roles(arguments: argparse.Namespace) -> None:

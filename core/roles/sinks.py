@@ -115,6 +115,7 @@ def sink_table(finding: SinkFinding) -> "pd.DataFrame":
 
 SINK_ANALYSIS: Final[Analysis[Text, Text, Float[np.ndarray, "layer head"], SinkSettings, SinkFinding]] = Analysis(
     name="sinks",
+    sentence="Measure attention sinks as they are published: the share of heads that look at the first token.",
     settings=SinkSettings(),
     text_of=text_itself,
     question=lambda settings: _question(settings.tokens),

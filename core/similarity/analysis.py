@@ -79,6 +79,7 @@ def distance_table(distances: HeadDistances) -> "pd.DataFrame":
 
 SIMILARITY_ANALYSIS: Final[Analysis[Text, Text, TextDistances, DistanceSettings, HeadDistances]] = Analysis(
     name="similarity",
+    sentence="Measure how differently each pair of heads attends; a row per pair of heads.",
     settings=USUAL_DISTANCES,
     text_of=text_itself,
     question=distance_question,

@@ -10,8 +10,7 @@ from attention_sieve.core.similarity.analysis import SIMILARITY_ANALYSIS
 
 def add_command(commands: Any) -> None:
     """Add the command to the command line's subparsers."""
-    sentence = "measure how differently each pair of heads attends"
-    add_texts_options(add_analysis_command(commands, "similarity", similarity, sentence, SIMILARITY_ANALYSIS))
+    add_texts_options(add_analysis_command(commands, "similarity", similarity, SIMILARITY_ANALYSIS))
 
 
 def similarity(arguments: argparse.Namespace) -> None:

@@ -362,8 +362,15 @@ def _rows(
     return table.astype({**types, "holds": "boolean"})
 
 
+def _check_gradients(checkpoint: Checkpoint) -> None:
+    from attention_sieve.core.surface.gradients import check_gradients  # imports torch
+
+    check_gradients(checkpoint)
+
+
 SURFACE_ANALYSIS: Final = Analysis(
     name="surface",
+    sentence="Measure where each head looks, without a syntactic analysis; a row per statistic, layer and head.",
     settings=SurfaceSettings(),
     text_of=text_itself,
     question=lambda settings: surface_question(settings.rows),
@@ -379,6 +386,7 @@ Source: Clark et al. 2019, section 3; Voita et al. 2019, sections 4 and 5.
 """
 GRADIENT_ANALYSIS: Final = Analysis(
     name="gradients",
+    sentence="Measure how much the loss of a masked language model depends on attention, by kind of key and layer.",
     settings=GradientSettings(),
     text_of=text_itself,
     question=lambda settings: gradient_question(settings.punctuation),
@@ -386,6 +394,7 @@ GRADIENT_ANALYSIS: Final = Analysis(
     table=gradient_table,
     columns=GRADIENT_COLUMNS,
     facts=lambda _, settings: settings.facts,
+    check=_check_gradients,
 )
 """How much the loss of a masked-language model depends on attention to each kind of key, by layer.
 

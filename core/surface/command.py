@@ -22,8 +22,7 @@ from attention_sieve.core.texts.text import texts_sha256
 
 def add_command(commands: Any) -> None:
     """Add the command to the command line's subparsers."""
-    sentence = "measure where each head looks: tokens, distances, entropy"
-    parser = add_analysis_command(commands, "surface", surface, sentence, SURFACE_ANALYSIS)
+    parser = add_analysis_command(commands, "surface", surface, SURFACE_ANALYSIS)
     parser.description = f"{parser.description}{column_list('Columns of --gradients', GRADIENT_ANALYSIS.columns)}"
     add_texts_options(parser)
     parser.add_argument(
@@ -41,8 +40,6 @@ def add_command(commands: Any) -> None:
 
 def surface(arguments: argparse.Namespace) -> None:
     """Measure where each head looks, without a syntactic analysis; write a row per statistic, layer and head."""
-    from attention_sieve.core.surface.gradients import check_gradients
-
     settings = settings_of(arguments, SURFACE_ANALYSIS.settings)
     texts = read_texts(arguments.texts, arguments.text_columns)
     inputs = [arguments.texts, arguments.frequencies]
@@ -54,7 +51,7 @@ def surface(arguments: argparse.Namespace) -> None:
         check_output(arguments.gradients, TABLES, [*inputs, arguments.output])
     checkpoint, of_pass = loaded(arguments)
     if arguments.gradients:
-        check_gradients(checkpoint)
+        GRADIENT_ANALYSIS.check(checkpoint)
     reading = reading_of(checkpoint, texts, of_pass, arguments)
     of_texts = {"texts sha256": texts_sha256(texts)}
     write_reading(arguments.output, SURFACE_ANALYSIS, reading, settings, of_texts)

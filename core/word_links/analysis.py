@@ -333,6 +333,7 @@ def word_link_table(finding: WordLinkFinding) -> "pd.DataFrame":
 
 WORD_LINK_ANALYSIS: Final = Analysis(
     name="word_links",
+    sentence="Measure which heads attend from one word to another, by a relation or two words; a row per head.",
     settings=WordLinkSettings(pattern=Pattern(relation="nsubj")),
     text_of=text_itself,
     items=lambda _, trees, settings: [PatternText.of(text, tree, settings.pattern) for text, tree in trees],

@@ -15,8 +15,7 @@ from attention_sieve.core.word_links.pattern import Pattern
 
 def add_command(commands: Any) -> None:
     """Add the command to the command line's subparsers."""
-    sentence = "measure which heads attend from one word to another"
-    parser = add_analysis_command(commands, "word-links", word_links, sentence, WORD_LINK_ANALYSIS)
+    parser = add_analysis_command(commands, "word-links", word_links, WORD_LINK_ANALYSIS)
     add_texts_options(parser)
     add_parser_options(parser)
     parser.add_argument("--from", dest="query", metavar="WORD", help="the word that attends (query); default: any word")
