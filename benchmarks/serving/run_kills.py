@@ -84,19 +84,19 @@ def kinds(base: Path) -> list[Kind]:
     return [
         Kind(
             name="finetune",
-            command=training("finetune", f"--checkpoint={checkpoint}", *data, "--epochs=4", "--save-steps=10"),
+            command=training("finetune", f"--checkpoint={checkpoint}", *data, "--epochs=40", "--save-steps=50"),
             journal=lambda folder: folder,
             result=weights,
         ),
         Kind(
             name="gates",
-            command=training("gates", f"--checkpoint={classifier}", *data, "--epochs=4", "--save-steps=10"),
+            command=training("gates", f"--checkpoint={classifier}", *data, "--epochs=40", "--save-steps=50"),
             journal=lambda folder: next(folder.glob("penalty-*"), folder),
             result=lambda folder: weights(next(folder.glob("penalty-*"))),
         ),
         Kind(
             name="laboratory",
-            command=training("laboratory", "--steps=300", "--save-steps=15"),
+            command=training("laboratory", "--steps=3000", "--save-steps=100"),
             journal=lambda folder: folder,
             result=weights,
         ),
@@ -155,11 +155,11 @@ def kill_often(kind: Kind, folder: Path, n_kills: int) -> int:
     return n_kills
 
 
-def works(kind: Kind, folder: Path, process: "subprocess.Popen[bytes]") -> bool:
-    """Wait until the run of a process reports its first step or piece; False if it ends before."""
+def works(kind: Kind, folder: Path, process: "subprocess.Popen[bytes]", least: int = 0) -> bool:
+    """Wait until the run of a process knows its steps or pieces and has done a few; False if it ends before."""
     while process.poll() is None:
         progress = read_progress(kind.journal(folder))
-        if progress is not None and progress.state == "running" and progress.steps:
+        if progress is not None and progress.state == "running" and progress.steps and progress.step >= least:
             return True
         time.sleep(0.02)
     process.communicate()
@@ -168,7 +168,7 @@ def works(kind: Kind, folder: Path, process: "subprocess.Popen[bytes]") -> bool:
 
 def seconds_to_stop(kind: Kind, folder: Path) -> float:
     process = begin(kind.command(folder))
-    if not works(kind, folder, process):
+    if not works(kind, folder, process, least=1):
         sys.exit(f"{kind.name} ended before it could be stopped.")
     ask_to_stop(kind.journal(folder))
     asked = time.perf_counter()
