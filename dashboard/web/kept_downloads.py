@@ -1,0 +1,37 @@
+"""Gives a file that is made when it is asked for one address in all runs of a page.
+
+Streamlit 1.67 gives it another one in each run and forgets the old one, so that a click on a page that is just being
+drawn again brings nothing. Where another version works otherwise, Streamlit's own addresses stay.
+"""
+
+import hashlib
+import secrets
+from functools import wraps
+from typing import Any, Final
+
+from streamlit.runtime.media_file_manager import MediaFileManager
+
+_SECRET: Final = secrets.token_hex()
+_own: Final = MediaFileManager.add_deferred
+
+
+@wraps(_own)
+def _add_deferred(self: MediaFileManager, *arguments: Any, element_id: str = "", **more: Any) -> str:
+    name = _own(self, *arguments, element_id=element_id, **more)
+    entries, by_session = (getattr(self, part, {}) for part in ("_deferred_callables", "_deferred_ids_by_session"))
+    places = getattr(self, "_files_by_session_and_coord", {})
+    entry = entries.get(name)
+    if not element_id or entry is None or not {"session_id", "coordinates"} <= set(entry):
+        return name
+    session, place = entry["session_id"], entry["coordinates"]
+    kept = hashlib.sha256(f"{_SECRET} {session} {element_id}".encode()).hexdigest()[: len(name)]
+    with self._lock:
+        entries[kept] = entries.pop(name)
+        by_session[session] = {each for each in by_session[session] if each != name} | {kept}
+        places[session][place] = kept
+    return kept
+
+
+def keep_addresses_of_files() -> None:
+    """From now on, in every session of this server."""
+    MediaFileManager.add_deferred = _add_deferred  # type: ignore[method-assign]
