@@ -31,6 +31,18 @@ def erasure_folder() -> Path:
     return program_folder() / "erasure run"
 
 
+def _begin(folder: Path, command: Sequence[str]) -> None:
+    """Begin a run that needs nothing of the reports of the last one.
+
+    Raises: AnalysisError if these cannot be removed, or its process cannot be started.
+    """
+    try:
+        (folder / PROGRESS).unlink(missing_ok=True)
+    except OSError as error:
+        raise AnalysisError(f"{folder} cannot be written ({error.strerror}). Check its permissions.") from None
+    runs.begin(folder, command)
+
+
 def start(trials: Sequence[Trial], stages: Sequence[TrialStage], device: str, dtype: str) -> None:
     """Run a table of trials; finished results are not computed again.
 
@@ -42,12 +54,11 @@ def start(trials: Sequence[Trial], stages: Sequence[TrialStage], device: str, dt
             raise AnalysisError(wording.ONE_AT_A_TIME)
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            (folder / PROGRESS).unlink(missing_ok=True)
             (folder / TABLE).write_text("\n".join([*lines_of(trials), ""]), encoding="utf-8")
         except OSError as error:
             raise AnalysisError(f"{folder} cannot be written ({error.strerror}). Make room there.") from None
         options = {"table": folder / TABLE, "stages": ",".join(stages), "device": device, "dtype": dtype}
-        runs.begin(folder, ("trials", *runs.options_of({**options, "journal": folder})))
+        _begin(folder, ("trials", *runs.options_of({**options, "journal": folder})))
 
 
 def was_about(trials: Sequence[Trial]) -> bool:
@@ -62,7 +73,7 @@ def was_about(trials: Sequence[Trial]) -> bool:
 def make_sample() -> None:
     with _lock:
         if not runs.is_on(sample_folder()):
-            runs.begin(sample_folder(), ("sample-tasks", *runs.options_of({"journal": sample_folder()})))
+            _begin(sample_folder(), ("sample-tasks", *runs.options_of({"journal": sample_folder()})))
 
 
 def erase(options: Sequence[str]) -> None:
@@ -73,4 +84,4 @@ def erase(options: Sequence[str]) -> None:
     with _lock:
         if runs.is_on(erasure_folder()):
             raise AnalysisError(wording.ONE_ERASURE)
-        runs.begin(erasure_folder(), ("erase", *options, *runs.options_of({"journal": erasure_folder()})))
+        _begin(erasure_folder(), ("erase", *options, *runs.options_of({"journal": erasure_folder()})))

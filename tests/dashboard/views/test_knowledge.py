@@ -18,7 +18,7 @@ from attention_sieve.core.knowledge.reconstruction import gain
 from attention_sieve.core.knowledge.report import corrected
 from attention_sieve.core.knowledge.trials.result import read_result
 from attention_sieve.core.knowledge.trials.run import Trials, run_table
-from attention_sieve.core.running import FailedPiece, Journal, Progress
+from attention_sieve.core.running import PROGRESS, FailedPiece, Journal, Progress
 from attention_sieve.dashboard import runs as all_runs
 from attention_sieve.dashboard.figures.head_map import round_bound
 from attention_sieve.dashboard.plain import WORD_JOINER
@@ -260,6 +260,9 @@ def test_the_sample_is_made_on_request(app, bert, begun, tmp_path, monkeypatch):
     assert wording.NO_SAMPLE in told(at)
     button(at, wording.MAKE_SAMPLE).click().run()
     assert begun == [("sample-tasks", f"--journal={runs.sample_folder()}")]
+    Journal(runs.sample_folder()).end("stopped")
+    runs.make_sample()
+    assert not (runs.sample_folder() / PROGRESS).exists(), "the reports of the last run do not pile up"
 
 
 def test_while_the_sample_is_made_the_page_says_how_far_it_is(app, bert, begun, tmp_path, monkeypatch):
