@@ -11,51 +11,33 @@ from typing import Any, Final
 ROOT: Final = Path(__file__).parents[1]
 """The folder from which Python imports this package; of a clone, the project's."""
 
-
-_CALLS: Final = (
-    "roles",
-    "scores",
-    "sinks",
-    "copying",
-    "surface",
-    "gradients",
-    "relations",
-    "coreference",
-    "word_links",
-    "similarity",
-    "ablation",
-    "single_heads",
-    "importance",
-)
-__all__ = [
-    "ROOT",
-    "Attention",
-    "Finding",
-    "__version__",
-    "attention",
-    "claim",
-    "compare",
-    "load",
-    "save_page",
-    "show",
-    *_CALLS,
-]
+_CALLS: Final = ("Attention", "Finding", "attention", "claim", "compare", "load", "save_page", "show")
+"""Beside those of analyses."""
+_MODULES: Final = ("cache", "calls", "commands", "core", "dashboard")
+"""Names that Python asks for before it imports them."""
 
 
 def __getattr__(name: str) -> Any:
     """The version and the calls, which are looked up, and import torch, when they are asked for."""
     if name == "__version__":
         return _version()
-    if name not in __all__:
+    if name == "__all__":
+        return ["ROOT", "__version__", *_CALLS, *_analyses()]
+    if name.startswith("_") or name in _MODULES or name not in (*_CALLS, *_analyses()):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    calls = import_module("attention_sieve.calls")  # by name: the rooms, which import this package, know no calls
-    found = calls.call_of(name) if name in _CALLS else getattr(calls, name)
+    calls = import_module("attention_sieve.calls")
+    found = getattr(calls, name) if name in _CALLS else calls.call_of(name)
     globals()[name] = found  # the same function each time
     return found
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), "__version__", *_CALLS, *_analyses()})
+
+
+def _analyses() -> list[str]:
+    """Names of the calls of analyses. By name: the rooms, which import this package, know no calls."""
+    return [*(analysis.name for analysis in import_module("attention_sieve.core.analysis").ANALYSES), "scores"]
 
 
 def _version() -> str:

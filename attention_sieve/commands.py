@@ -3,14 +3,13 @@
 from typing import Any
 
 from attention_sieve.cache.store import command as store
+from attention_sieve.core.analysis import ANALYSES
+from attention_sieve.core.analysis_command import add_command
 from attention_sieve.core.checkpoints import sample_decoder
 from attention_sieve.core.claims import command as claims
 from attention_sieve.core.comparison import command as comparison
-from attention_sieve.core.copying import command as copying
-from attention_sieve.core.coreference import command as coreference
 from attention_sieve.core.corpus import command as corpus
 from attention_sieve.core.finetuning import command as finetuning
-from attention_sieve.core.importance import command as importance
 from attention_sieve.core.importance import next_token
 from attention_sieve.core.importance.gates import command as gates
 from attention_sieve.core.importance.pruning import command as pruning
@@ -23,45 +22,33 @@ from attention_sieve.core.laboratory import command as laboratory
 from attention_sieve.core.maps import command as maps
 from attention_sieve.core.pairs import command as pairs
 from attention_sieve.core.probe_texts import command as probe_texts
-from attention_sieve.core.relations import command as relations
 from attention_sieve.core.roles import command as roles
-from attention_sieve.core.similarity import command as similarity
-from attention_sieve.core.surface import command as surface
 from attention_sieve.core.tree_probes import command as tree_probes
-from attention_sieve.core.word_links import command as word_links
 from attention_sieve.dashboard.saved_page import command as saved_page
 
 
 def add_commands(commands: Any) -> None:
     """Add all commands to the command line's subparsers."""
     roles.add_commands(commands)
+    for analysis in ANALYSES:
+        if analysis.usage.command is not None:
+            add_command(commands, analysis)
     for module in (
         comparison,
-        surface,
-        relations,
         pairs,
-        coreference,
-        word_links,
         tree_probes,
-        similarity,
         maps,
         removal,
         gates,
         probe_texts,
-        copying,
         claims,
         sample_decoder,
         laboratory,
+        pruning,
+        next_token,
+        erasure,
+        store,
     ):
         module.add_command(commands)
-    importance.add_commands(commands)
-    pruning.add_command(commands)
-    next_token.add_command(commands)
-    making_tasks.add_commands(commands)
-    knowledge.add_commands(commands)
-    trials.add_commands(commands)
-    erasure.add_command(commands)
-    corpus.add_commands(commands)
-    finetuning.add_commands(commands)
-    saved_page.add_commands(commands)
-    store.add_command(commands)
+    for room in (making_tasks, knowledge, trials, corpus, finetuning, saved_page):
+        room.add_commands(commands)

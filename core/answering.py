@@ -8,7 +8,7 @@ in what they do with a finding. An item is a text, possibly with additions such 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, runtime_checkable
 
@@ -23,6 +23,7 @@ from attention_sieve.core.statistics.series import Series, Values
 from attention_sieve.core.texts.relations import Dependencies, dependencies, pairs_as_tree
 from attention_sieve.core.texts.text import Text, text_fields
 from attention_sieve.core.texts.tokens import TooLong
+from attention_sieve.core.usage import Usage
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -185,7 +186,7 @@ class Analysis(Generic[Input, Item, Result, Settings, Finding]):
     name: str
     """The one word for it."""
     sentence: str
-    """What it does, and what a row of its table is."""
+    """What it does, and after a semicolon what a row of its table is."""
     settings: Settings
     """The usual ones: a frozen dataclass, whose fields are annotated with the sentences of their options; a field
     without a sentence is no option."""
@@ -217,6 +218,8 @@ class Analysis(Generic[Input, Item, Result, Settings, Finding]):
     """Raises AnalysisError for a checkpoint that cannot be asked, before anything is read."""
     too_long: TooLong | None = None
     """What becomes of texts that a checkpoint cannot read whole; None where the reader decides."""
+    usage: Usage = field(default_factory=Usage)
+    """How its command and its call ask for it, beside the settings."""
 
     def answers(self, ask: Ask, items: tuple[Item, ...], settings: Settings) -> tuple[Result, ...]:
         """What the finding is judged by, in the order of the items."""

@@ -21,7 +21,7 @@ from attention_sieve.core.errors import AnalysisError, TextError, shortened
 from attention_sieve.core.passes.texts import PassText, check_settings, prepare_all
 from attention_sieve.core.progress import ProgressBar
 from attention_sieve.core.texts.parsers import parsed_by, trees_source
-from attention_sieve.core.texts.text import MAX_BYTES, Text, read_file, texts_sha256
+from attention_sieve.core.texts.text import Text, read_bytes, read_file, texts_sha256
 from attention_sieve.core.texts.tokens import TooLong
 
 PARQUET: Final = ".parquet"
@@ -52,21 +52,6 @@ def facts_of_texts(texts: Sequence[Text]) -> dict[str, str]:
     """Metadata of a result file on its texts: their digest, and their parsers where one was chosen."""
     chosen = any(text.parser is not None for text in texts)
     return {"texts sha256": texts_sha256(texts), **({"trees": trees_source(texts)} if chosen else {})}
-
-
-def read_bytes(path: Path) -> bytes:
-    """A file's content, unless it is too large to be read.
-
-    Raises: TextError.
-    """
-    try:
-        with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)  # a device has no size, and may have no end
-    except OSError as error:
-        raise TextError(f"{shortened(str(path))} cannot be read ({error.strerror}). Check the path.") from None
-    if len(content) > MAX_BYTES:
-        raise TextError(f"{path} is larger than {MAX_BYTES // 10**6} MB. Split it.")
-    return content
 
 
 def loaded(options: argparse.Namespace) -> tuple[Checkpoint, PassSettings]:

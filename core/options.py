@@ -4,11 +4,12 @@ import argparse
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
+from functools import wraps
 from pathlib import Path
 from types import NoneType
-from typing import Any, Final, Literal, TypeVar, get_args, get_origin
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from attention_sieve.core.answering import Analysis, answer
 from attention_sieve.core.attention.settings import ONE_STACK, TWO_STACKS
@@ -16,14 +17,13 @@ from attention_sieve.core.checkpoints.checkpoint import DTYPES
 from attention_sieve.core.checkpoints.find import LARGEST_SEED
 from attention_sieve.core.command_lines import options_of, parts_of
 from attention_sieve.core.commands import TABLE_FILE
-from attention_sieve.core.errors import quoted
+from attention_sieve.core.errors import AnalysisError, quoted
 from attention_sieve.core.texts.parsers import NO_PARSER
-from attention_sieve.core.texts.text import SUFFIXES
 from attention_sieve.core.texts.tokens import TooLong
+from attention_sieve.core.usage import TEXTS_HELP, Inputs, Option, column_list
 
 Settings = TypeVar("Settings")
 """A dataclass."""
-TEXTS_HELP: Final = f"file of texts: {', '.join(SUFFIXES)}"
 
 
 class Parser(argparse.ArgumentParser):
@@ -48,6 +48,7 @@ def _filled(entry: str, width: int) -> str:
 def add_analysis_command(
     commands: Any,
     name: str,
+    said: str,
     run: Callable[[argparse.Namespace], None],
     analysis: Analysis[Any, Any, Any, Any, Any],
     *,
@@ -56,13 +57,13 @@ def add_analysis_command(
     """Add a command that writes what an analysis finds, with the options of checkpoint, output and settings.
 
     Args:
-        run: runs it; its docstring is the help, followed by what the columns of the table hold, and the beginning of
-            the docstring stands in the list of commands.
+        said: the help, followed by what the columns of the table hold; its beginning stands in the list of commands.
+        run: runs it.
         required: whether it needs a checkpoint, whatever else it reads.
 
     Returns: its parser, which lacks the options of the texts.
     """
-    said = inspect.cleandoc(run.__doc__ or "")
+    said = inspect.cleandoc(said)
     does = re.split(r"[;.:]\s", said, maxsplit=1)[0].replace("\n", " ")
     described = f"{said}{column_list('Columns', analysis.columns)}"
     parser: argparse.ArgumentParser = commands.add_parser(
@@ -77,9 +78,39 @@ def add_analysis_command(
     return parser
 
 
-def column_list(heading: str, columns: Mapping[str, str]) -> str:
-    """A paragraph of help on the columns of a table."""
-    return "".join([f"\n\n{heading}:", *(f"\n    {name}: {sentence}" for name, sentence in columns.items())])
+def add_option(parser: argparse.ArgumentParser, name: str, option: Option) -> None:
+    """Add an option that is no setting; a value that it cannot be is an error of the command line."""
+    flag = option.flag or f"--{name.replace('_', '-')}"
+    if option.usual is False:
+        parser.add_argument(flag, dest=name, action="store_true", help=option.sentence)
+        return
+
+    @wraps(option.kind)  # whose name argparse says of what is no such value
+    def kind(given: str) -> Any:
+        try:
+            return option.kind(given)
+        except AnalysisError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    parser.add_argument(
+        flag,
+        dest=name,
+        type=kind,
+        action="append" if option.is_repeated else "store",
+        default=option.usual,
+        metavar=option.metavar,
+        help=option.sentence,
+    )
+
+
+def add_inputs_options(parser: argparse.ArgumentParser, inputs: Inputs) -> None:
+    """Add the options on the file that holds the inputs of an analysis."""
+    if inputs.are_texts:
+        add_texts_options(parser, inputs.file)
+    else:
+        parser.add_argument("--texts", required=True, type=Path, help=inputs.file)
+    for name, option in inputs.options.items():
+        add_option(parser, name, option)
 
 
 def add_settings_options(parser: argparse.ArgumentParser, settings: Any) -> None:

@@ -5,7 +5,6 @@ from typing import Any
 from attention_sieve.calls.analyses import settings_of_call
 from attention_sieve.calls.finding import Finding
 from attention_sieve.calls.given import (
-    OF_ROLES,
     SHARED,
     all_opened,
     check_keywords,
@@ -19,6 +18,7 @@ from attention_sieve.core.answering import Reading, on_common_inputs
 from attention_sieve.core.commands import facts_of_texts, finding_facts, prepared_texts
 from attention_sieve.core.comparison.finding import COMPARISON_COLUMNS, compare_in, facts_of_both
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
+from attention_sieve.core.roles.usage import ROLE_OPTIONS
 
 
 def compare(
@@ -49,10 +49,10 @@ def compare(
     >>> float(found.table["difference"].abs().max())
     0.0
     """
-    check_keywords("compare", settings, {*SHARED, *OF_ROLES, *kinds_of(ROLE_ANALYSIS.settings)})
+    check_keywords("compare", settings, {*SHARED, *ROLE_OPTIONS, *kinds_of(ROLE_ANALYSIS.settings)})
     read, too_long = parsed(texts, settings), too_long_in(settings)
     with all_opened((model, other), tokenizer, settings) as checkpoints:
-        role_settings = settings_of_call("roles", settings, checkpoints[0].files)
+        role_settings = settings_of_call(ROLE_ANALYSIS, settings, checkpoints[0].files)
         readings = []
         for checkpoint in checkpoints:
             of_pass = of_pass_of(checkpoint, settings)

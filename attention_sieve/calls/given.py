@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from os import PathLike
-from types import UnionType
 from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
@@ -26,7 +25,6 @@ from attention_sieve.core.texts.tokens import TooLong
 
 SHARED: Final = {"device": None, "dtype": None, "attention": None, "off": (), "too_long": "error", "parser": None}
 """Keywords of all calls, with what they are if they are not given."""
-OF_ROLES: Final = {"roles": None, "role": None}
 
 
 def load(model: str | PathLike[str], *, device: str = "auto", dtype: str = "float32") -> Checkpoint:
@@ -133,17 +131,6 @@ def checked(name: str, value: Any, kind: Any) -> Any:
         return value if kind is None else TypeAdapter(kind).validate_python(value)
     except ValidationError as error:
         raise AnalysisError(f"{name} is {shortened(repr(value))}. {error.errors()[0]['msg']}.") from None
-
-
-def listed(name: str, value: Any, kind: type | UnionType, says: str) -> list[Any]:
-    """One or several values of a keyword.
-
-    Raises: AnalysisError for one of another kind.
-    """
-    values = [value] if isinstance(value, kind) or not isinstance(value, Iterable) else list(value)
-    if wrong := [each for each in values if not isinstance(each, kind)]:
-        raise AnalysisError(f"{name} is {shortened(repr(wrong[0]))}. Give {says}.")
-    return values
 
 
 def too_long_in(given: Mapping[str, Any]) -> TooLong:

@@ -2,10 +2,11 @@
 
 from typing import TYPE_CHECKING, Any, Final
 
-from attention_sieve.calls.analyses import BY_NAME, settings_of_call
+from attention_sieve.calls.analyses import settings_of_call
 from attention_sieve.calls.given import SHARED, check_keywords, of_pass_of, opened, parsed, too_long_in, watched
 from attention_sieve.core.commands import prepared_texts
 from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.question import pass_text
 
 if TYPE_CHECKING:
@@ -50,8 +51,11 @@ def show(model: Any, texts: Any, *, tokenizer: Any = None, **given: Any) -> "Hea
             "pip install anywidget"
         ) from None
     with opened(model, tokenizer, given) as checkpoint:
-        settings, of_pass = settings_of_call("roles", given, checkpoint.files), of_pass_of(checkpoint, given)
-        BY_NAME["roles"].question(settings).check(of_pass.kind)
+        settings, of_pass = (
+            settings_of_call(ROLE_ANALYSIS, given, checkpoint.files),
+            of_pass_of(checkpoint, given),
+        )
+        ROLE_ANALYSIS.question(settings).check(of_pass.kind)
         read = parsed(texts, given)
         prepared = prepared_texts(checkpoint, read, of_pass, too_long_in(given))
         work = (

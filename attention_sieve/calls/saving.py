@@ -7,7 +7,6 @@ from typing import Any
 
 from attention_sieve.calls.analyses import settings_of_call
 from attention_sieve.calls.given import (
-    OF_ROLES,
     SHARED,
     all_opened,
     check_keywords,
@@ -18,6 +17,7 @@ from attention_sieve.calls.given import (
 )
 from attention_sieve.core.commands import check_output, write
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
+from attention_sieve.core.roles.usage import ROLE_OPTIONS
 
 
 def save_page(
@@ -52,13 +52,13 @@ def save_page(
     from attention_sieve.dashboard.saved_page.data import page_data
     from attention_sieve.dashboard.saved_page.file import page_html
 
-    check_keywords("save_page", settings, {*SHARED, *OF_ROLES, *kinds_of(ROLE_ANALYSIS.settings)})
+    check_keywords("save_page", settings, {*SHARED, *ROLE_OPTIONS, *kinds_of(ROLE_ANALYSIS.settings)})
     output, given = Path(path), (model,) if compare is None else (model, compare)
     check_output(output, (".html",))
     with all_opened(given, tokenizer, settings) as checkpoints:
         request = PageRequest(
             of_pass=of_pass_of(checkpoints[0], settings),
-            settings=settings_of_call("roles", settings, checkpoints[0].files),
+            settings=settings_of_call(ROLE_ANALYSIS, settings, checkpoints[0].files),
             texts=parsed(texts, settings),
             drawn=parsed(drawn, settings) if drawn else (),
             too_long=too_long_in(settings),

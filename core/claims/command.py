@@ -24,7 +24,6 @@ from attention_sieve.core.commands import (
     facts_of_texts,
     loaded,
     progress_bar,
-    read_bytes,
     read_texts,
     reading_of,
     write_table,
@@ -39,15 +38,15 @@ from attention_sieve.core.options import (
     add_resume_option,
     add_settings_options,
     add_texts_options,
-    column_list,
     settings_of,
 )
-from attention_sieve.core.roles.command import written_in
 from attention_sieve.core.roles.finding import RoleSettings
 from attention_sieve.core.roles.hypotheses import Criterion
 from attention_sieve.core.roles.roles import BY_NAME
 from attention_sieve.core.roles.rules import PREFIX
-from attention_sieve.core.texts.text import SUFFIXES, Text, decoded
+from attention_sieve.core.roles.usage import written_in
+from attention_sieve.core.texts.text import SUFFIXES, Text, decoded, read_bytes
+from attention_sieve.core.usage import column_list
 
 SCORES: Final = ".json"
 

@@ -10,10 +10,11 @@ from attention_sieve.core.commands import TABLES, check_output, write_table
 from attention_sieve.core.comparison.finding import COMPARISON_COLUMNS, RoleComparison, compared, facts_of_both
 from attention_sieve.core.comparison.sizes import HELP
 from attention_sieve.core.comparison.transitions import busiest_layers
-from attention_sieve.core.options import add_output_option, add_settings_options, column_list, settings_of
+from attention_sieve.core.options import add_output_option, add_settings_options, settings_of
 from attention_sieve.core.roles.finding import role_finding
 from attention_sieve.core.roles.hypotheses import Criterion
 from attention_sieve.core.roles.tables import on_same_texts, read_score_table
+from attention_sieve.core.usage import column_list
 
 
 def add_command(commands: Any) -> None:

@@ -1,18 +1,20 @@
 """The analysis of copying: where heads look, what they write, and whether it matters, as one value."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from attention_sieve.core.answering import Analysis, Ask, Question, text_itself
 from attention_sieve.core.copying.finding import CopyAnswers, CopyFinding, CopySettings
-from attention_sieve.core.copying.published import DETECTORS
+from attention_sieve.core.copying.published import DETECTORS, DIFFERENCES
 from attention_sieve.core.copying.question import OV_SIGNS, SECOND_COPY, WRITES, looks_question
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.roles.measures import ScoreSettings, role_scores
 from attention_sieve.core.roles.question import scores_question
 from attention_sieve.core.roles.roles import DECODER_ROLES
 from attention_sieve.core.texts.text import Text
+from attention_sieve.core.usage import A_DECODER, Example, Usage, column_list
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,9 +95,28 @@ def _collected(ask: Ask, items: tuple[Text, ...], settings: CopySettings) -> tup
     return (CopyAnswers(looks=looks, writes=writes, signs=signs, outcomes=outcomes, left_out=tuple(left_out)),)
 
 
+def _notes(finding: CopyFinding) -> Iterator[str]:
+    """Measures that are left out, and tests that are not possible."""
+    yield from (f"Without {name}: {reason}" for name, reason in finding.answers.left_out)
+    if finding.without_verdict:
+        yield finding.without_verdict
+
+
+def _summary(finding: CopyFinding) -> Iterator[str]:
+    """How many heads are in each column."""
+    n_heads = int(finding.present.sum())
+    counts = ", ".join(f"{name} {int(holds.sum()):,}" for name, holds in finding.columns.items())
+    n_all = finding.combinations.get(frozenset(finding.columns), 0)
+    yield f"Of {n_heads:,} heads: {counts}; all of these {n_all:,} (by chance {finding.expected_in_all:.1f})."
+
+
+DETAILS: Final = """\
+The texts should have repeats, as those of `probe-texts` have. Tokens count for the loss that complete a pair of tokens
+for the second time. How many heads are in all three columns is printed beside the number expected by chance."""
 COPY_ANALYSIS: Final[Analysis[Text, Text, Any, CopySettings, CopyFinding]] = Analysis(
     name="copying",
-    sentence="Test whether heads of a decoder look at what is copied, write it, and matter; a row per head.",
+    sentence="Test whether heads of a decoder look at what is to be copied, write it, and matter for the loss on "
+    "second copies; a row per head.",
     settings=CopySettings(),
     text_of=text_itself,
     question=_question,
@@ -104,6 +125,18 @@ COPY_ANALYSIS: Final[Analysis[Text, Text, Any, CopySettings, CopyFinding]] = Ana
     table=copy_table,
     columns=COLUMNS,
     facts=lambda finding, _: finding.facts,
+    usage=Usage(
+        details=DETAILS,
+        more=column_list("Detectors", {str(name): says for name, says in DIFFERENCES.items()}),
+        notes=_notes,
+        summary=_summary,
+        example=Example(
+            texts='["one red dog and one red cat and one red dog and one red cat"]',
+            keywords='no_ablation=True, tokenizer=sieve.load("bundled").tokenizer',
+            model="model",
+            before=A_DECODER,
+        ),
+    ),
 )
 """Which heads look at what is to be copied, write it, and are needed for it.
 

@@ -19,6 +19,7 @@ from attention_sieve.core.coreference.accuracy import (
     coreference_scores,
 )
 from attention_sieve.core.coreference.mentions import MentionText
+from attention_sieve.core.coreference.usage import COREFERENCE_USAGE
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.statistics.cases import LEAST_TIMES
 from attention_sieve.core.statistics.means import check_alpha
@@ -185,7 +186,8 @@ COREFERENCE_ANALYSIS: Final[
     Analysis[MentionText, MentionText, MentionChoices, CoreferenceSettings, CoreferenceFinding]
 ] = Analysis(
     name="coreference",
-    sentence="Measure how well each head finds the antecedents of mentions; a row per group of mentions and head.",
+    sentence="Measure how well each head finds the antecedents of mentions; a row per group of mentions, layer and "
+    "head.",
     settings=CoreferenceSettings(),
     text_of=lambda text: text.text,
     question=lambda settings: choice_question(settings.from_word),
@@ -194,6 +196,7 @@ COREFERENCE_ANALYSIS: Final[
     columns=COLUMNS,
     facts=lambda finding, settings: {"all documents": str(finding.n_documents), **settings.facts},
     too_long="truncate",
+    usage=COREFERENCE_USAGE,
 )
 """The words that the mentions of each text attend to most; `attention_sieve.core.coreference.mentions.windows` cuts
 texts that are longer than a checkpoint reads.

@@ -44,12 +44,13 @@ from attention_sieve.core.options import (
 from attention_sieve.core.progress import ProgressBar
 from attention_sieve.core.relations.analysis import RELATION_NAMES
 from attention_sieve.core.relations.settings import DIRECTIONS
-from attention_sieve.core.roles.command import add_roles_option, score_settings
+from attention_sieve.core.roles.command import add_roles_options
 from attention_sieve.core.roles.hypotheses import Criterion, few_texts, n_holding
 from attention_sieve.core.roles.measures import ScoreSettings
 from attention_sieve.core.roles.roles import role_title, shown_roles
 from attention_sieve.core.roles.tables import head_table
 from attention_sieve.core.roles.uncertainty.anytime import as_odds
+from attention_sieve.core.roles.usage import asked_for, role_options
 from attention_sieve.core.texts.text import STREAMED
 
 RESULTS_FOLDER: Final = "folder of the results"
@@ -109,7 +110,7 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
     add_off_option(parser)
     add_random_weights_option(parser)
     add_too_long_option(parser, defaults.too_long)
-    add_roles_option(parser)
+    add_roles_options(parser, role_options())
     add_settings_options(parser, ScoreSettings())
     parser.add_argument(
         "--no-parser",
@@ -393,7 +394,8 @@ def _columns(arguments: argparse.Namespace) -> tuple[str, ...] | None:
 
 
 def _settings(arguments: argparse.Namespace, files: CheckpointFiles) -> CorpusSettings:
-    scores, kind = score_settings(arguments), arguments.attention or files.kinds[0]
+    scores = settings_of(arguments, ScoreSettings(roles=asked_for(arguments)))
+    kind = arguments.attention or files.kinds[0]
     return CorpusSettings(
         questions=_questions(arguments.questions, kind),
         kind=kind,

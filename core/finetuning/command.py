@@ -11,7 +11,7 @@ from typing import Any, Final
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
 from attention_sieve.core.checkpoints.folders import checkpoints_folder, program_folder
-from attention_sieve.core.commands import INTERRUPTED, read_bytes
+from attention_sieve.core.commands import INTERRUPTED
 from attention_sieve.core.finetuning.chance import NOT_ABOVE, against_chance
 from attention_sieve.core.finetuning.data import TrainingData, read_training_data
 from attention_sieve.core.finetuning.journal import check_agrees, open_run, plan_of, record, saved_step
@@ -27,6 +27,7 @@ from attention_sieve.core.options import (
 )
 from attention_sieve.core.progress import ProgressBar
 from attention_sieve.core.running import Journal, Progress, read_progress
+from attention_sieve.core.texts.text import read_bytes
 
 SAMPLE: Final = "movie-reviews"
 """Name of the sample checkpoint."""

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from attention_sieve.core.answering import Analysis, Ask
+from attention_sieve.core.answering import Analysis, Ask, Reading
 from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.importance.effects import halves
 from attention_sieve.core.importance.finding import (
     AblationFinding,
     CheapMeasures,
@@ -34,8 +35,11 @@ from attention_sieve.core.importance.question import (
     slopes_question,
 )
 from attention_sieve.core.importance.settings import AblationSettings, ImportanceSettings
+from attention_sieve.core.importance.usage import LABELLED_TEXTS, importance_summary
+from attention_sieve.core.importance.verdicts import NEEDS
 from attention_sieve.core.passes.metric import Metric
 from attention_sieve.core.surface.analysis import SURFACE_ANALYSIS
+from attention_sieve.core.usage import Example, SecondTable, Usage
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -212,24 +216,33 @@ def _measured(
     return outcomes, cheap_measures(ask, items, settings.of_metric.metric, normalised=settings.normalise)
 
 
-ABLATION_ANALYSIS: Final[Analysis[LabelledText, LabelledText, TextOutcomes, AblationSettings, AblationFinding]] = (
-    Analysis(
-        name="ablation",
-        sentence="Ablate each head in turn and measure how a metric of the model changes; a row per head.",
-        settings=AblationSettings(),
-        text_of=lambda item: item.text,
-        question=lambda settings: ablation_question(settings.of_metric.metric),
-        collect=_ablated,
-        judge=AblationFinding,
-        table=ablation_table,
-        columns=ABLATION_COLUMNS,
-        facts=lambda finding, _: finding.facts(finding.effects),
-    )
-)
-"""How a metric changes when each head is ablated in turn.
+def _check_halves(reading: Reading[LabelledText], _: AblationSettings) -> None:
+    """Raise AnalysisError for too few texts to choose a head on one half of them."""
+    halves([reading.inputs[index].text.document for index in sorted(reading.prepared)])
 
-Source: Michel et al. 2019, section 3.2.
-"""
+
+def _check_ablation(_: Reading[LabelledText], settings: ImportanceSettings) -> None:
+    if settings.no_ablation:
+        raise AnalysisError("Agreement is measured against ablation. Leave out either --no-ablation or --agreement.")
+
+
+ABLATION_DETAILS: Final = """\
+A larger output change or loss is worse; a larger accuracy, matthews, f1 or pearson is better. The output change
+cannot be below 0, so for that metric p only shows that a head has any effect. A masked language model predicts 15%
+of the tokens of each text, always the same ones; other language models predict every token after the first."""
+IMPORTANCE_DETAILS: Final = """\
+Measures that this checkpoint does not support are left out, with the reason on standard error. The command prints
+the rank correlation of each measure with ablation, and how much of the relevance arrives at the tokens.
+
+Measures:
+    ablation: how much worse the metric is without the head
+    gradient per token, text or batch: absolute value of the head's output times its gradient, taken per token, per
+        text or per batch
+    attribution against zero, against mean: first-order estimate of how much the loss rises when the head's output
+        is replaced by zero, or by its mean
+    wanda-sp, flap: pruning scores, computed from outputs and weights
+    confidence: largest attention weight of a query, mean over queries
+    relevance: share of the head in the relevance of its layer, by layer-wise relevance propagation"""
 SINGLE_HEAD_ANALYSIS: Final[Analysis[LabelledText, LabelledText, TextOutcomes, AblationSettings, AblationFinding]] = (
     Analysis(
         name="single_heads",
@@ -242,11 +255,47 @@ SINGLE_HEAD_ANALYSIS: Final[Analysis[LabelledText, LabelledText, TextOutcomes, A
         table=single_head_table,
         columns=SINGLE_HEAD_COLUMNS,
         facts=lambda finding, _: finding.facts(finding.kept.effects),
+        usage=Usage(command=None, inputs=LABELLED_TEXTS),
     )
 )
 """How a metric changes when a layer keeps only its best head, which is chosen on the other half of the texts.
 
 Source: Michel et al. 2019, section 3.3.
+"""
+ABLATION_ANALYSIS: Final[Analysis[LabelledText, LabelledText, TextOutcomes, AblationSettings, AblationFinding]] = (
+    Analysis(
+        name="ablation",
+        sentence="Ablate each head in turn and measure how a metric of the model changes; a row per head.",
+        settings=AblationSettings(),
+        text_of=lambda item: item.text,
+        question=lambda settings: ablation_question(settings.of_metric.metric),
+        collect=_ablated,
+        judge=AblationFinding,
+        table=ablation_table,
+        columns=ABLATION_COLUMNS,
+        facts=lambda finding, _: finding.facts(finding.effects),
+        usage=Usage(
+            command="ablate",
+            details=ABLATION_DETAILS,
+            more=f"\n\n{NEEDS}",
+            inputs=LABELLED_TEXTS,
+            second={
+                "keep_one": SecondTable(
+                    sentence="the effect of keeping only the best head of each layer, which is chosen on one half of "
+                    "the texts and evaluated on the other",
+                    columns=SINGLE_HEAD_COLUMNS,
+                    analysis=SINGLE_HEAD_ANALYSIS,
+                    check=_check_halves,
+                )
+            },
+            notes=lambda finding: filter(None, (finding.without_verdict(finding.effects),)),
+            example=Example(keywords='replace="mean"'),
+        ),
+    )
+)
+"""How a metric changes when each head is ablated in turn.
+
+Source: Michel et al. 2019, section 3.2.
 """
 IMPORTANCE_ANALYSIS: Final[Analysis[LabelledText, LabelledText, Any, ImportanceSettings, ImportanceFinding]] = Analysis(
     name="importance",
@@ -263,6 +312,21 @@ IMPORTANCE_ANALYSIS: Final[Analysis[LabelledText, LabelledText, Any, ImportanceS
         "relevance rule": RELEVANCE_RULE,
         "gradients by layer norm": "yes" if settings.normalise else "no",
     },
+    usage=Usage(
+        details=IMPORTANCE_DETAILS,
+        inputs=LABELLED_TEXTS,
+        second={
+            "agreement": SecondTable(
+                sentence="rank correlation (Spearman) of each measure with ablation",
+                columns=AGREEMENT_COLUMNS,
+                table=agreement_table,
+                check=_check_ablation,
+            )
+        },
+        notes=lambda finding: (f"Without {name}: {reason}" for name, reason in finding.cheap.left_out),
+        summary=importance_summary,
+        example=Example(keywords="no_ablation=True"),
+    ),
 )
 """The importance of each head by ablation, and by cheaper measures that the checkpoint supports.
 

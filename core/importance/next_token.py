@@ -29,9 +29,9 @@ from attention_sieve.core.options import (
     add_output_option,
     add_random_weights_option,
     add_texts_options,
-    column_list,
 )
 from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.usage import column_list
 
 HEAD_COLUMNS: Final = {
     "text": "index of the text in the file, from 0",

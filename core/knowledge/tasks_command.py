@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from attention_sieve.core.checkpoints.folders import program_folder
-from attention_sieve.core.commands import check_name, make_folder, read_bytes, read_texts, write
+from attention_sieve.core.commands import check_name, make_folder, read_texts, write
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.finetuning.data import unpacked
 from attention_sieve.core.finetuning.movie_reviews import REQUIREMENT, movie_snippets
@@ -23,7 +23,7 @@ from attention_sieve.core.options import add_journal_option, add_output_option, 
 from attention_sieve.core.progress import ProgressBar
 from attention_sieve.core.running import Journal, stopped_quietly
 from attention_sieve.core.texts.parsers import parser_name
-from attention_sieve.core.texts.text import SUFFIXES, Text
+from attention_sieve.core.texts.text import SUFFIXES, Text, read_bytes
 
 TREES: Final = (".conllu", ".conllu.gz")
 PIECE: Final = 100

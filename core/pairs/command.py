@@ -5,13 +5,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
-from attention_sieve.core.commands import check_output, read_bytes, write
+from attention_sieve.core.commands import check_output, write
 from attention_sieve.core.coreference.files import read_mentions
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.options import add_output_option
 from attention_sieve.core.pairs.make import ALIGNMENTS, ANTECEDENTS, KINDS, Passage, alignments, antecedents, passages
 from attention_sieve.core.texts.given import pairs_line
-from attention_sieve.core.texts.text import decoded
+from attention_sieve.core.texts.text import decoded, read_bytes
 
 N_ALIGNED: Final = 3
 """Files of sentences, of their translations, and of their alignments."""

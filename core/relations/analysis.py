@@ -15,12 +15,14 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.relations.cases import ParsedText, RelationAccuracy, WordPredictions, beats_baseline
 from attention_sieve.core.relations.finding import RelationFinding, relation_finding
-from attention_sieve.core.relations.settings import AS_IN_PAPER, DIRECTIONS, OFFSETS, RelationSettings
+from attention_sieve.core.relations.settings import AS_IN_CODE, AS_IN_PAPER, DIRECTIONS, OFFSETS, RelationSettings
 from attention_sieve.core.statistics.cases import LEAST_TIMES
+from attention_sieve.core.statistics.means import documents_note
 from attention_sieve.core.statistics.series import Series, Values
 from attention_sieve.core.texts.relations import RELATIONS, ROOT, UNIVERSAL
 from attention_sieve.core.texts.text import text_fields
 from attention_sieve.core.texts.tokens import FromWord
+from attention_sieve.core.usage import Example, Option, Usage
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -226,9 +228,20 @@ def _rows(accuracy: RelationAccuracy, settings: RelationSettings) -> "pd.DataFra
     return pd.DataFrame(columns)
 
 
+DETAILS: Final = """\
+Relations are taken from the file if it has trees or pairs; otherwise spaCy parses the texts. The relation `all`
+includes every relation except punct and root. If a file names documents (CoNLL-U by # newdoc, JSON with pairs by
+"document"), these are the units of halves, intervals and tests; otherwise texts are. The number of documents, and what
+is left out, are printed to standard error.
+
+Pairs are marked in JSON, such as {"text": "f(x)", "document": "a.py", "pairs": [{"relation": "bracket", "from": [3,
+4], "to": [1, 2]}]}: spans of the first character, counted from 0, and the one after the last. From each span at most
+one pair begins. Of two segments, "text_a" and "text_b", the keys are "from_a" or "from_b", and "to_a" or "to_b".
+Marked spans are words, and line breaks are read as spaces."""
 RELATION_ANALYSIS: Final = Analysis(
     name="relations",
-    sentence="Measure how well each head predicts syntactic relations; a row per relation, direction and head.",
+    sentence="Measure how well each head predicts syntactic relations, or pairs that a file marks; a row per relation, "
+    "direction, layer and head.",
     settings=AS_IN_PAPER,
     text_of=text_itself,
     items=lambda texts, trees, _: [ParsedText.of(text, tree) for text, (_, tree) in zip(texts, trees, strict=True)],
@@ -239,6 +252,20 @@ RELATION_ANALYSIS: Final = Analysis(
     facts=lambda finding, _: finding.facts,
     reads_pairs=True,
     reduction=RELATION_REDUCTION,
+    usage=Usage(
+        details=DETAILS,
+        parses=True,
+        options={
+            "as_in_code": Option(
+                sentence="evaluate as the code of Clark et al. does; the same as --from-word first --at-clitic "
+                "--every-word --offsets {} {}".format(*AS_IN_CODE.offsets),
+                usual=False,
+            )
+        },
+        usual=lambda options: AS_IN_CODE if options.as_in_code else AS_IN_PAPER,
+        notes=lambda finding: filter(None, (documents_note(finding.n_documents), finding.left_out_note)),
+        example=Example(keywords="least_cases=1"),
+    ),
 )
 """Which word each head attends to most, with the tree of every text.
 

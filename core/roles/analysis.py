@@ -12,6 +12,7 @@ from attention_sieve.core.roles.measures import ScoreSettings, TextMeasures, rol
 from attention_sieve.core.roles.question import scores_question
 from attention_sieve.core.roles.uncertainty.anytime import as_odds, holds_by_evidence, role_evidence
 from attention_sieve.core.roles.uncertainty.intervals import with_syntactic_intervals
+from attention_sieve.core.roles.usage import ROLE_USAGE
 from attention_sieve.core.statistics.series import SCORE_BINS, SHARE_BINS, TAUS, Series, Values
 from attention_sieve.core.texts.equal import text_numbers
 from attention_sieve.core.texts.text import Text
@@ -124,6 +125,7 @@ ROLE_ANALYSIS: Final = Analysis(
     columns=COLUMNS,
     facts=lambda finding, settings: settings.facts | finding.facts,
     reduction=ROLE_REDUCTION,
+    usage=ROLE_USAGE,
 )
 """Sieve bias scores of each head, and the roles that it holds.
 

@@ -3,6 +3,7 @@ which roles, and what chance would give."""
 
 import argparse
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from attention_sieve.core.answering import Analysis, Reading, find_in
+from attention_sieve.core.answering import Reading, find_in
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.commands import (
@@ -21,20 +22,18 @@ from attention_sieve.core.commands import (
     finding_facts,
     loaded,
     progress_bar,
-    read_bytes,
     read_texts,
     reading_of,
     write,
-    write_finding,
     write_reading,
     write_table,
 )
-from attention_sieve.core.errors import AnalysisError, shortened
+from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.options import (
     add_analysis_command,
+    add_option,
     add_parser_options,
     add_texts_options,
-    column_list,
     settings_of,
 )
 from attention_sieve.core.passes.texts import prepare_all
@@ -46,25 +45,24 @@ from attention_sieve.core.roles.hypotheses import Criterion, few_texts
 from attention_sieve.core.roles.matched_pairs import joined_tests, matched_tests
 from attention_sieve.core.roles.measures import SYNTACTIC, ScoreSettings
 from attention_sieve.core.roles.question import MATCHED_PAIRS, matched_questions
-from attention_sieve.core.roles.roles import DECODER_ROLES, FURTHER_ROLES, ROLES, asked_roles, known_roles, role_title
-from attention_sieve.core.roles.rules import file_help, read_role
-from attention_sieve.core.roles.sinks import SINK_ANALYSIS
+from attention_sieve.core.roles.roles import role_title
+from attention_sieve.core.roles.score_analysis import scores_of
 from attention_sieve.core.roles.tables import (
     SCORE_COLUMNS,
     counts_by_control,
     counts_table,
     matched_table,
     read_score_table,
-    score_table,
 )
+from attention_sieve.core.roles.usage import ROLE_OPTIONS, usual_settings
 from attention_sieve.core.statistics.cases import LEAST_TIMES
 from attention_sieve.core.texts.equal import different_rows
-from attention_sieve.core.texts.text import Text, decoded
+from attention_sieve.core.texts.text import Text
+from attention_sieve.core.usage import Option, column_list
 
 OF_READING: Final = ("checkpoint", "texts", "text_columns", "parser", "random_weights", "attention", "off")
 OF_SCORES: Final = ("roles", "role", "direction", "block_entropy", "scale")
 """Options that say what is scored."""
-FOR_DECODERS: Final = f"; for decoders also {', '.join(DECODER_ROLES)}"
 CONTROL_COLUMNS: Final = {
     "control": "none for the checkpoint itself",
     "seed": "random seed of the control",
@@ -95,8 +93,10 @@ def add_commands(commands: Any) -> None:
     """Add the commands to the command line's subparsers."""
     of_roles: Any = ROLE_ANALYSIS
     of_scores = replace(of_roles, settings=ScoreSettings(), columns=SCORE_COLUMNS)
-    _add_inputs(add_analysis_command(commands, "score", score, of_scores))
-    counting = add_analysis_command(commands, "controls", controls, replace(of_roles, columns=CONTROL_COLUMNS))
+    _add_inputs(add_analysis_command(commands, "score", score.__doc__ or "", score, of_scores))
+    counting = add_analysis_command(
+        commands, "controls", controls.__doc__ or "", controls, replace(of_roles, columns=CONTROL_COLUMNS)
+    )
     counting.description = f"{counting.description}{column_list('Columns of --pairs', PAIR_COLUMNS)}"
     _add_inputs(counting)
     counting.add_argument(
@@ -105,77 +105,26 @@ def add_commands(commands: Any) -> None:
         help="second file to write: the scores of each head for related pairs, of syntactic roles and of written ones "
         "that join tokens, and for unrelated pairs at the same distance",
     )
-    testing = add_analysis_command(commands, "roles", roles, ROLE_ANALYSIS, required=False)
+    testing = add_analysis_command(commands, "roles", roles.__doc__ or "", roles, ROLE_ANALYSIS, required=False)
     testing.add_argument("scores", nargs="?", type=Path, help="file written by the score command, instead of texts")
     _add_inputs(testing, required=False)
-    add_texts_options(add_analysis_command(commands, "sinks", sinks, SINK_ANALYSIS))
 
 
 def _add_inputs(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
     add_texts_options(parser, required=required)
     add_parser_options(parser)
-    add_roles_option(parser, FOR_DECODERS)
+    add_roles_options(parser)
 
 
-def add_roles_option(parser: argparse.ArgumentParser, for_decoders: str = "") -> None:
-    """Add the option that chooses the roles; `for_decoders` says what is different for them."""
-    parser.add_argument(
-        "--roles",
-        type=_roles,
-        metavar="NAMES",
-        help=f"roles to score, separated by commas, or all, which adds {', '.join(FURTHER_ROLES)}; "
-        f"default: {', '.join(ROLES)}{for_decoders}",
-    )
-    parser.add_argument(
-        "--role",
-        type=_written,
-        action="append",
-        metavar="FILE",
-        help=f"a role that you have written, to score beside the others; give it again for more: {file_help()}",
-    )
-
-
-def _roles(names: str) -> tuple[str, ...]:
-    try:
-        return asked_roles([name.strip() for name in names.split(",")])
-    except AnalysisError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def written_in(path: str | Path) -> str:
-    """Name of the role that a file holds.
-
-    Raises: AnalysisError that begins with the file.
-    """
-    content = read_bytes(Path(path))
-    try:
-        return read_role(decoded(content)).id
-    except AnalysisError as error:
-        raise AnalysisError(f"{shortened(str(path))}: {error}") from error
-
-
-def _written(path: str) -> str:
-    try:
-        return written_in(path)
-    except AnalysisError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def score_settings(arguments: argparse.Namespace, usual: tuple[str, ...] = ROLES) -> ScoreSettings:
-    """The scores that the options ask for, of the usual roles if they name none, and of written ones."""
-    roles = known_roles((*(arguments.roles or usual), *(arguments.role or ())))
-    return settings_of(arguments, ScoreSettings(roles=roles))
-
-
-def usual_roles(files: CheckpointFiles) -> tuple[str, ...]:
-    """The roles that are scored without being asked for: of a decoder also those of decoders."""
-    return known_roles((*ROLES, *(DECODER_ROLES if files.is_decoder else ())))
+def add_roles_options(parser: argparse.ArgumentParser, options: Mapping[str, Option] = ROLE_OPTIONS) -> None:
+    """Add the options that choose the roles."""
+    for name, option in options.items():
+        add_option(parser, name, option)
 
 
 def role_settings(arguments: argparse.Namespace, files: CheckpointFiles) -> RoleSettings:
     """The scores and the criterion that the options ask for; tau is the usual one of the scale."""
-    scores = score_settings(arguments, usual_roles(files))
-    return RoleSettings(scores, settings_of(arguments, Criterion.usual(scores.scale)))
+    return settings_of(arguments, usual_settings(arguments, files))
 
 
 def score(arguments: argparse.Namespace) -> None:
@@ -184,23 +133,9 @@ def score(arguments: argparse.Namespace) -> None:
     check_output(arguments.output, TABLES, [arguments.texts])
     checkpoint, of_pass = loaded(arguments)
     reading = reading_of(checkpoint, texts, of_pass, arguments)
-    settings = RoleSettings(score_settings(arguments, usual_roles(checkpoint.files)))
+    usual = usual_settings(arguments, checkpoint.files)
+    settings = RoleSettings(settings_of(arguments, usual.scores))
     write_reading(arguments.output, scores_of(reading), reading, settings, facts_of_texts(texts))
-
-
-SCORE_ANALYSIS: Final = replace(
-    ROLE_ANALYSIS,
-    name="scores",
-    sentence="Compute the sieve bias score of every head for every role; a row per text, role, layer and head.",
-    columns=SCORE_COLUMNS,
-    facts=lambda _, settings: settings.scores.facts,
-)
-"""The analysis of roles whose table is the scores; `scores_of` has that table."""
-
-
-def scores_of(reading: Reading[Text]) -> Analysis[Text, Text, Any, RoleSettings, RoleFinding]:
-    """The analysis of the scores of texts as they were read."""
-    return replace(SCORE_ANALYSIS, table=lambda finding: score_table(finding, reading.prepared))
 
 
 def roles(arguments: argparse.Namespace) -> None:
@@ -244,17 +179,6 @@ def roles(arguments: argparse.Namespace) -> None:
     for note in (finding.note, few_texts(len(finding.counted.scores)), _too_short(finding)):
         if note is not None:
             print(note, file=sys.stderr)
-
-
-def sinks(arguments: argparse.Namespace) -> None:
-    """Measure how much each head of a decoder looks at the first token of a text; write a row per head.
-
-    The share of heads that are attention sinks is printed: those whose attention to the first token, in the mean over
-    the first 64 tokens, is above 0.3; in each text, then the mean over texts.
-    """
-    settings = settings_of(arguments, SINK_ANALYSIS.settings)
-    finding = write_finding(arguments, SINK_ANALYSIS, read_texts(arguments.texts, arguments.text_columns), settings)
-    print(f"Sink share: {finding.share:.1%} of heads, over {finding.n_texts:,} texts.")
 
 
 def _too_short(finding: RoleFinding) -> str | None:

@@ -15,6 +15,7 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.statistics.means import moments
 from attention_sieve.core.texts.text import Text
+from attention_sieve.core.usage import A_DECODER, Example, Usage
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,7 +116,7 @@ def sink_table(finding: SinkFinding) -> "pd.DataFrame":
 
 SINK_ANALYSIS: Final[Analysis[Text, Text, Float[np.ndarray, "layer head"], SinkSettings, SinkFinding]] = Analysis(
     name="sinks",
-    sentence="Measure attention sinks as they are published: the share of heads that look at the first token.",
+    sentence="Measure how much each head of a decoder looks at the first token of a text; a row per head.",
     settings=SinkSettings(),
     text_of=text_itself,
     question=lambda settings: _question(settings.tokens),
@@ -128,6 +129,15 @@ SINK_ANALYSIS: Final[Analysis[Text, Text, Float[np.ndarray, "layer head"], SinkS
         "long texts": str(finding.n_texts),
         "sink share": f"{finding.share:.4f}",
     },
+    usage=Usage(
+        details="The share of heads that are attention sinks is printed: those whose attention to the first token, in "
+        f"the mean over the first {SinkSettings.tokens} tokens, is above {SinkSettings.eps}; in each text, then the "
+        "mean over texts.",
+        summary=lambda finding: (f"Sink share: {finding.share:.1%} of heads, over {finding.n_texts:,} texts.",),
+        example=Example(
+            keywords='tokens=8, tokenizer=sieve.load("bundled").tokenizer', model="model", before=A_DECODER
+        ),
+    ),
 )
 """The share of heads that are attention sinks.
 

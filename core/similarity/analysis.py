@@ -18,6 +18,7 @@ from attention_sieve.core.similarity.distances import (
     head_distances,
 )
 from attention_sieve.core.texts.text import Text
+from attention_sieve.core.usage import Example, Usage
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,7 +80,7 @@ def distance_table(distances: HeadDistances) -> "pd.DataFrame":
 
 SIMILARITY_ANALYSIS: Final[Analysis[Text, Text, TextDistances, DistanceSettings, HeadDistances]] = Analysis(
     name="similarity",
-    sentence="Measure how differently each pair of heads attends; a row per pair of heads.",
+    sentence="Measure how differently each pair of heads attends; a row per pair of heads, within and across layers.",
     settings=USUAL_DISTANCES,
     text_of=text_itself,
     question=distance_question,
@@ -87,6 +88,7 @@ SIMILARITY_ANALYSIS: Final[Analysis[Text, Text, TextDistances, DistanceSettings,
     table=distance_table,
     columns=COLUMNS,
     facts=lambda _, settings: settings.facts,
+    usage=Usage(example=Example(keywords="rows=16")),
 )
 """How differently any two heads attend: Jensen-Shannon divergences of their rows.
 

@@ -2,9 +2,11 @@
 heads look, and what is written of it."""
 
 import json
+from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import numpy as np
@@ -27,7 +29,13 @@ from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.statistics.means import check_alpha
 from attention_sieve.core.statistics.series import SCORE_BINS, Series, Values
-from attention_sieve.core.surface.frequencies import FrequencyList, english_frequencies, frequencies_of
+from attention_sieve.core.surface.frequencies import (
+    FREQUENCY_SUFFIXES,
+    FrequencyList,
+    english_frequencies,
+    frequencies_of,
+    read_frequencies,
+)
 from attention_sieve.core.surface.per_text import PUNCTUATION, SHARES, SPREAD, RowSettings, TextGradients, TextSurface
 from attention_sieve.core.surface.statistics import (
     NEAR,
@@ -49,7 +57,8 @@ from attention_sieve.core.surface.statistics import (
     text_values,
     uniform_entropy,
 )
-from attention_sieve.core.texts.text import Text
+from attention_sieve.core.texts.text import Text, read_bytes
+from attention_sieve.core.usage import Example, Option, SecondTable, Usage
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -362,12 +371,46 @@ def _rows(
     return table.astype({**types, "holds": "boolean"})
 
 
+def _usual(options: Namespace) -> SurfaceSettings:
+    """The usual settings, with the frequencies of a file."""
+    path: Path | None = options.frequencies
+    return SurfaceSettings(frequencies=None if path is None else read_frequencies(path.name, read_bytes(path)))
+
+
 def _check_gradients(checkpoint: Checkpoint) -> None:
     from attention_sieve.core.surface.gradients import check_gradients  # imports torch
 
     check_gradients(checkpoint)
 
 
+GRADIENT_ANALYSIS: Final = Analysis(
+    name="gradients",
+    sentence="Measure how much the loss of a masked language model depends on attention; a row per kind of key and "
+    "layer.",
+    settings=GradientSettings(),
+    text_of=text_itself,
+    question=lambda settings: gradient_question(settings.punctuation),
+    judge=GradientFinding,
+    table=gradient_table,
+    columns=GRADIENT_COLUMNS,
+    facts=lambda _, settings: settings.facts,
+    check=_check_gradients,
+    usage=Usage(
+        command=None,
+        example=Example(
+            model="model",
+            keywords='tokenizer=sieve.load("bundled").tokenizer',
+            before=(
+                "from transformers import BertConfig, BertForMaskedLM",
+                "model = BertForMaskedLM(BertConfig(num_hidden_layers=2))  # with random weights",
+            ),
+        ),
+    ),
+)
+"""How much the loss of a masked-language model depends on attention to each kind of key, by layer.
+
+Source: Clark et al. 2019, section 3.2.
+"""
 SURFACE_ANALYSIS: Final = Analysis(
     name="surface",
     sentence="Measure where each head looks, without a syntactic analysis; a row per statistic, layer and head.",
@@ -379,24 +422,28 @@ SURFACE_ANALYSIS: Final = Analysis(
     columns=COLUMNS,
     facts=lambda finding, _: finding.facts,
     reduction=SURFACE_REDUCTION,
+    usage=Usage(
+        options={
+            "frequencies": Option(
+                sentence="file of words, the most frequent first, that decides which words are rare: "
+                f"{', '.join(FREQUENCY_SUFFIXES)}; default: counted in the texts if there are enough, or else English",
+                kind=Path,
+                given=Path,
+            )
+        },
+        usual=_usual,
+        second={
+            "gradients": SecondTable(
+                sentence="gradient of the loss with respect to the attention, of a masked language model",
+                columns=GRADIENT_COLUMNS,
+                analysis=GRADIENT_ANALYSIS,
+                settings=lambda settings: GradientSettings(punctuation=settings.punctuation, alpha=settings.alpha),
+            )
+        },
+        example=Example(keywords="alpha=0.1"),
+    ),
 )
 """Surface statistics of each head's attention: shares by kind of key, entropy, confidence, distance.
 
 Source: Clark et al. 2019, section 3; Voita et al. 2019, sections 4 and 5.
-"""
-GRADIENT_ANALYSIS: Final = Analysis(
-    name="gradients",
-    sentence="Measure how much the loss of a masked language model depends on attention, by kind of key and layer.",
-    settings=GradientSettings(),
-    text_of=text_itself,
-    question=lambda settings: gradient_question(settings.punctuation),
-    judge=GradientFinding,
-    table=gradient_table,
-    columns=GRADIENT_COLUMNS,
-    facts=lambda _, settings: settings.facts,
-    check=_check_gradients,
-)
-"""How much the loss of a masked-language model depends on attention to each kind of key, by layer.
-
-Source: Clark et al. 2019, section 3.2.
 """

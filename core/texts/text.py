@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import groupby, islice
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any, Final
 
 from attention_sieve.core.errors import TextError, quoted, shortened
@@ -122,6 +122,21 @@ def write_typed(texts: Iterable[Text]) -> str:
     Raises: TextError for a segment that contains |||, a tab or a line break.
     """
     return "\n".join(_typed_line(position, text) for position, text in enumerate(texts, start=1))
+
+
+def read_bytes(path: Path) -> bytes:
+    """A file's content, unless it is too large to be read.
+
+    Raises: TextError.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)  # a device has no size, and may have no end
+    except OSError as error:
+        raise TextError(f"{shortened(str(path))} cannot be read ({error.strerror}). Check the path.") from None
+    if len(content) > MAX_BYTES:
+        raise TextError(f"{path} is larger than {MAX_BYTES // 10**6} MB. Split it.")
+    return content
 
 
 def read_file(name: str, content: bytes, columns: tuple[str, ...] | None = None) -> tuple[Text, ...]:

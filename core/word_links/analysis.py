@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from attention_sieve.core.answering import Analysis, Question, as_fields, in_single_precision, text_alone, text_itself
-from attention_sieve.core.attention.settings import ONE_STACK, Head, PassSettings, Window
+from attention_sieve.core.attention.settings import ONE_STACK, Head, PassSettings, Window, head_name
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.texts import PassText, TextAttention
@@ -28,10 +28,12 @@ from attention_sieve.core.statistics.means import (
     document_numbers,
     document_sums,
     documents_fact,
+    documents_note,
     share_interval,
 )
 from attention_sieve.core.texts.parsers import trees_source
 from attention_sieve.core.texts.text import Text
+from attention_sieve.core.usage import Example, Option, Usage
 from attention_sieve.core.word_links.habits import SumsByDistance, text_distances, word_attention
 from attention_sieve.core.word_links.pattern import Pattern, PatternAttention, PatternText
 
@@ -331,9 +333,25 @@ def word_link_table(finding: WordLinkFinding) -> "pd.DataFrame":
     )
 
 
+def _summary(links: PatternLinks) -> str:
+    size = f"{links.n_pairs:,} pairs in {links.n_texts:,} texts."
+    held_out = links.held_out
+    if held_out is None:
+        return f"{size} A single text or document gives no intervals, tests or held-out evaluation. Give more texts."
+    names = " or ".join(dict.fromkeys(head_name(*head) for head in held_out.heads))
+    return (
+        f"{size} {names}, chosen on one half of the texts, gives {held_out.share:.1%} of its attention to the other "
+        f"word in the other half ({held_out.low:.1%} to {held_out.high:.1%}); between other words at the same distance "
+        f"{held_out.others:.1%}."
+    )
+
+
+DETAILS: Final = """\
+If the file names documents, these are the units of intervals and tests; otherwise texts count as independent. The best
+head of one half of the texts, evaluated on the other half, is printed to standard error."""
 WORD_LINK_ANALYSIS: Final = Analysis(
     name="word_links",
-    sentence="Measure which heads attend from one word to another, by a relation or two words; a row per head.",
+    sentence="Measure which heads attend from one word to another, over all texts in which both occur; a row per head.",
     settings=WordLinkSettings(pattern=Pattern(relation="nsubj")),
     text_of=text_itself,
     items=lambda _, trees, settings: [PatternText.of(text, tree, settings.pattern) for text, tree in trees],
@@ -342,5 +360,28 @@ WORD_LINK_ANALYSIS: Final = Analysis(
     table=word_link_table,
     columns=COLUMNS,
     facts=lambda finding, _: finding.facts,
+    usage=Usage(
+        details=DETAILS,
+        parses=True,
+        options={
+            "query": Option(sentence="the word that attends (query); default: any word", flag="--from", metavar="WORD"),
+            "key": Option(
+                sentence="the word that is attended to (key); default: any word", flag="--to", metavar="WORD"
+            ),
+            "relation": Option(
+                sentence="syntactic relation between the two, such as nsubj; default: any two words of a text"
+            ),
+            "from_head": Option(
+                sentence="attention from the head of the --relation to its dependent, instead of from the dependent to "
+                "its head",
+                usual=False,
+            ),
+        },
+        usual=lambda options: WordLinkSettings(
+            pattern=Pattern(options.query, options.key, options.relation, from_dependent=not options.from_head)
+        ),
+        notes=lambda finding: (f"{_summary(finding.links)} {documents_note(finding.links.n_documents)}",),
+        example=Example(keywords='relation="det"'),
+    ),
 )
 """Attention from the first word of a pattern to the second, against other words at the same distance."""

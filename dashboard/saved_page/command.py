@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
-from attention_sieve.core.commands import check_output, loaded, read_bytes, read_texts, write
+from attention_sieve.core.commands import check_output, loaded, read_texts, write
 from attention_sieve.core.options import (
     add_checkpoint_options,
     add_device_option,
@@ -20,9 +20,9 @@ from attention_sieve.core.options import (
     heads,
 )
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
-from attention_sieve.core.roles.command import FOR_DECODERS, add_roles_option, role_settings
+from attention_sieve.core.roles.command import add_roles_options, role_settings
 from attention_sieve.core.texts.parsers import parsed_by
-from attention_sieve.core.texts.text import read_typed
+from attention_sieve.core.texts.text import read_bytes, read_typed
 
 HTML: Final = ".html"
 MOST_DIFFERENCES: Final = 20
@@ -54,7 +54,7 @@ def add_commands(commands: Any) -> None:
         help="heads whose arcs are drawn at first, as layer-head, such as 3-7,2-5; default: the one that links words "
         "most",
     )
-    add_roles_option(saving, FOR_DECODERS)
+    add_roles_options(saving)
     add_output_option(saving, f"file to write: {HTML}")
     add_settings_options(saving, ROLE_ANALYSIS.settings)
     saving.set_defaults(run=page)

@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from attention_sieve.core.commands import check_output, make_folder, read_bytes, write, write_table, write_whole
+from attention_sieve.core.commands import check_output, make_folder, write, write_table, write_whole
 from attention_sieve.core.errors import AnalysisError, TextError
-from attention_sieve.core.texts.text import MAX_BYTES
+from attention_sieve.core.texts.text import MAX_BYTES, read_bytes
 
 CODE = Path(__file__).parents[2] / "core"
 FULL = OSError(28, "No space left on device")

@@ -10,7 +10,7 @@ import pandas as pd
 
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.find import find_checkpoint
-from attention_sieve.core.commands import read_bytes, write
+from attention_sieve.core.commands import write
 from attention_sieve.core.errors import quoted
 from attention_sieve.core.finetuning.data import TrainingData, read_training_data
 from attention_sieve.core.finetuning.journal import check_agrees, open_run, plan_of
@@ -25,6 +25,7 @@ from attention_sieve.core.options import (
 )
 from attention_sieve.core.progress import ProgressBar
 from attention_sieve.core.running import Progress, read_progress, saved_checkpoints
+from attention_sieve.core.texts.text import read_bytes
 
 
 def add_command(commands: Any) -> None:

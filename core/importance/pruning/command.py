@@ -27,7 +27,6 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.analysis import IMPORTANCE_ANALYSIS
 from attention_sieve.core.importance.material import (
     CommandInput,
-    add_labelled_texts_options,
     material_facts,
     read_material,
 )
@@ -64,9 +63,11 @@ from attention_sieve.core.importance.pruning.over_steps import (
 )
 from attention_sieve.core.importance.question import REPLACEMENTS
 from attention_sieve.core.importance.settings import MetricSettings
+from attention_sieve.core.importance.usage import LABELLED_TEXTS
 from attention_sieve.core.importance.verdicts import NEEDS
 from attention_sieve.core.options import (
     add_checkpoint_options,
+    add_inputs_options,
     add_output_option,
     add_random_weights_option,
     add_resume_option,
@@ -151,7 +152,7 @@ def add_command(commands: Any) -> None:
     add_checkpoint_options(parser)
     add_random_weights_option(parser)
     add_resume_option(parser)
-    add_labelled_texts_options(parser)
+    add_inputs_options(parser, LABELLED_TEXTS)
     add_settings_options(parser, MetricSettings())
     parser.add_argument(
         "--replace",

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from attention_sieve.core.commands import read_bytes
 from attention_sieve.core.errors import TextError, shortened
 from attention_sieve.core.finetuning.data import unpacked
 from attention_sieve.core.json_values import as_list, value_at
@@ -19,7 +18,7 @@ from attention_sieve.core.knowledge.files.labelled import (
 )
 from attention_sieve.core.knowledge.task import Task
 from attention_sieve.core.texts.json_files import parsed_json
-from attention_sieve.core.texts.text import decoded
+from attention_sieve.core.texts.text import decoded, read_bytes
 
 FILE_OF_A_TASK: Final = re.compile(r"(.+?)\.(txt|tsv|csv)(\.gz)?", re.IGNORECASE | re.DOTALL)
 MAX_FILES: Final = 100

@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from attention_sieve.core.checkpoints.find import choose_device
 from attention_sieve.core.checkpoints.folders import trials_folder
-from attention_sieve.core.commands import read_bytes
 from attention_sieve.core.engines.options import add_engine_options, check_engine, counted, engine_of
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.json_values import parse_json
@@ -20,7 +19,7 @@ from attention_sieve.core.knowledge.trials.trial import Trial, name_of, trial_of
 from attention_sieve.core.options import add_device_option, add_dtype_option, add_journal_option
 from attention_sieve.core.running import Journal, Progress
 from attention_sieve.core.texts.tables import read_table
-from attention_sieve.core.texts.text import decoded
+from attention_sieve.core.texts.text import decoded, read_bytes
 
 MOST_TRIALS: Final = 10_000
 TABLES: Final = (".csv", ".jsonl")
