@@ -31,13 +31,9 @@ CALLS: Final[Mapping[str, AnyAnalysis]] = {analysis.name: analysis for analysis 
 """The analysis of each call."""
 
 
-def call_of(name: str) -> Callable[..., Finding]:
-    """The function of an analysis, with a signature and a docstring of its own.
-
-    Args:
-        name: one of CALLS.
-    """
-    analysis = CALLS[name]
+def call_of(analysis: AnyAnalysis) -> Callable[..., Finding]:
+    """The function of an analysis, with a signature and a docstring of its own."""
+    name = analysis.name
     sentences = dict(_sentences(analysis.settings))
     further = {keyword: (option.usual, option.sentence) for keyword, option in analysis.usage.keywords.items()}
     usual = SHARED | {keyword: value for keyword, (value, _) in (further | sentences).items()}
