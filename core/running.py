@@ -1,10 +1,11 @@
 """Runs: long work in a folder, which is watched, stopped and gone on with by whatever program.
 
-The folder of a run holds `progress.jsonl`, a report per line, whatever is kept of each piece that is done, and, while
+The folder of a run holds `progress.jsonl`, a report per line, what is kept of each piece that is done, and, while
 somebody asks it to stop, a file named `stop`. A kill at any byte loses at most the piece that is being done.
 """
 
 import errno
+import hashlib
 import json
 import os
 import re
@@ -26,6 +27,7 @@ State = Literal["running", "finished", "stopped", "failed", "left"]
 """`left`: the process ended without a report."""
 PROGRESS: Final = "progress.jsonl"
 STOP: Final = "stop"
+PIECES: Final = "pieces"
 SAVED: Final = re.compile(r"checkpoint-(\d{1,15})", re.ASCII)
 LARGEST_COUNT: Final = 1 << 53
 NEEDED: Final[dict[str, frozenset[str]]] = {
@@ -433,6 +435,37 @@ class Journal:
         if self._folder is not None:
             with saving_in(self._folder):
                 append_line(self._folder / PROGRESS, json.dumps(report))
+
+
+class KeptPieces:
+    """What was found in the pieces of a run: values of JSON, a file each, named by a digest of all they depend on."""
+
+    def __init__(self, folder: Path | None) -> None:
+        """Of the run in a folder; None keeps nothing."""
+        self._folder = None if folder is None else folder / PIECES
+
+    def read(self, depends_on: object) -> Any:
+        """What is kept of a piece; None if there is nothing, or it cannot be read."""
+        try:
+            return None if self._folder is None else json.loads(self._path(self._folder, depends_on).read_bytes())
+        except (OSError, ValueError, RecursionError):
+            return None
+
+    def write(self, depends_on: object, found: object) -> None:
+        """Keep what was found in a piece, whole or not at all.
+
+        Raises: AnalysisError if it cannot be written.
+        """
+        if self._folder is None:
+            return
+        with saving_in(self._folder):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            path = self._path(self._folder, depends_on)
+            path.with_suffix(".part").write_text(json.dumps(found))
+            path.with_suffix(".part").replace(path)
+
+    def _path(self, folder: Path, depends_on: object) -> Path:
+        return folder / f"{hashlib.sha256(json.dumps(depends_on, sort_keys=True).encode()).hexdigest()}.json"
 
 
 @contextmanager

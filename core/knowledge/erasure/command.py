@@ -3,8 +3,10 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any, Final
 
+import numpy as np
 import pandas as pd
 
 from attention_sieve.core.attention.settings import Head, head_name
@@ -19,13 +21,15 @@ from attention_sieve.core.knowledge.erasure.erasure import (
     erase,
     judged,
 )
-from attention_sieve.core.knowledge.kept_vectors import TaskReading
+from attention_sieve.core.knowledge.kept_vectors import TaskReading, vectors_key
 from attention_sieve.core.knowledge.reconstruction import ranking
 from attention_sieve.core.knowledge.report import ALPHA, task_report
 from attention_sieve.core.knowledge.vectors import usual_pooling
 from attention_sieve.core.options import add_journal_option, heads
-from attention_sieve.core.running import Journal, stopped_quietly
+from attention_sieve.core.running import Journal, KeptPieces, stopped_quietly
 
+FORMAT: Final = 1
+"""Of the erasures that are kept of a run."""
 BEST: Final = 3
 """Default number of heads of each task from which the concept is erased."""
 
@@ -95,16 +99,20 @@ def erase_tasks(arguments: argparse.Namespace) -> None:
     n_made, n_tests = _n_tests(arguments, len(tasks))
     checkpoint, settings = loaded(arguments)
     pooling = arguments.pooling or usual_pooling(checkpoint, settings.kind)
-    names, erasures = list[str](), list[Erasure]()
+    names, erasures, pieces = list[str](), list[Erasure](), KeptPieces(arguments.journal)
+    facts = {**checkpoint_facts(checkpoint, settings), "pooling": pooling}
     with stopped_quietly(Journal(arguments.journal)) as journal:
         journal.plan(n_made)
         for task in tasks:
             journal.part(f"Reading {task.name}")
             reading = reading_of(checkpoint, task, settings, pooling, arguments)
             heads_of_task = arguments.heads or _best_heads(reading, arguments.best)
+            depends_on = [FORMAT, *_identity(reading), arguments.metric, n_tests, arguments.random]
+            kept = {head: _kept(pieces.read([*depends_on, head])) for head in heads_of_task}
+            missing = [head for head in heads_of_task if kept[head] is None]
             found = erase(
                 reading,
-                heads_of_task,
+                missing or heads_of_task,
                 metric=arguments.metric,
                 n_tests=n_tests,
                 n_random=arguments.random,
@@ -112,15 +120,33 @@ def erase_tasks(arguments: argparse.Namespace) -> None:
             )
             for head in heads_of_task:
                 journal.piece(f"{task.name}, {head_name(*head)}")
-                erasures.append(next(found))
+                erasure = kept[head] or next(found)
+                if kept[head] is None:
+                    pieces.write([*depends_on, head], asdict(erasure) | {"random": erasure.random.tolist()})
+                erasures.append(erasure)
                 names.append(task.name)
-                journal.done()
+                journal.done(was_kept=kept[head] is not None)
         judgements = judged(erasures, n_tests)
         print("\n".join(f"{name}: {_line(judgement)}" for name, judgement in zip(names, judgements)))
         table = erasure_table(judgements)
         table.insert(0, "task", names)
-        write_table(arguments.output, table, {**checkpoint_facts(checkpoint, settings), "pooling": pooling})
+        write_table(arguments.output, table, facts)
         journal.end("finished")
+
+
+def _identity(reading: TaskReading) -> list[object]:
+    """What an erasure depends on in the task and its reader, as values of JSON."""
+    examples = reading.task.examples
+    key = vectors_key(reading.checkpoint, [example.text for example in examples], reading.settings, reading.pooling)
+    return [key, reading.task.is_regression, [[example.label, example.part] for example in examples]]
+
+
+def _kept(found: Any) -> Erasure | None:
+    """An erasure as it was kept; None if it was not, or is none."""
+    try:
+        return Erasure(**{**found, "head": tuple(found["head"]), "random": np.array(found["random"], float)})
+    except (TypeError, KeyError, ValueError):
+        return None
 
 
 def _n_tests(arguments: argparse.Namespace, n_tasks: int) -> tuple[int, int]:

@@ -61,7 +61,9 @@ def tasks(sample: bool) -> tuple[TaskFile, ...]:
     """The tasks that can be probed; empty if the reader has to do something first, which the page says."""
     if sample:
         task_files = sample_tasks()
-        if not task_files and may_begin(knowledge_runs.sample_folder(), wording.making, wording.STOP_MAKING_HELP):
+        if not task_files and may_begin(
+            knowledge_runs.sample_folder(), wording.making, wording.STOP_MAKING_HELP, is_kept=False
+        ):
             st.info(wording.NO_SAMPLE)
             if st.button(wording.MAKE_SAMPLE, key="make sample tasks", icon=":material/account_tree:"):
                 with errors_shown():
@@ -81,8 +83,12 @@ def tasks(sample: bool) -> tuple[TaskFile, ...]:
     return usable
 
 
-def may_begin(folder: Path, say: Callable[[Progress], str], stop_help: str) -> bool:
-    """Whether a run may begin in a folder now: shows the one that is on, and why the last one failed."""
+def may_begin(folder: Path, say: Callable[[Progress], str], stop_help: str, *, is_kept: bool) -> bool:
+    """Whether a run may begin in a folder now: shows the one that is on, and why the last one failed.
+
+    Args:
+        is_kept: whether what a run found before it was stopped is kept.
+    """
     if is_public():
         st.info(NOT_HERE)
         return False
@@ -90,7 +96,7 @@ def may_begin(folder: Path, say: Callable[[Progress], str], stop_help: str) -> b
     if progress is None or not runs.is_recent(folder):
         return True
     if progress.state != "running":
-        _show_outcome(progress, is_kept=False)
+        _show_outcome(progress, is_kept=is_kept)
         return True
     # The page shows nothing of it before its end.
     runs.panel(folder, folder.name, say, help=stop_help, stopping=wording.STOPPING, changes=lambda _: None)

@@ -77,7 +77,7 @@ def _read(path: Path) -> pd.DataFrame | None:
 
 
 def _run(probing: Probing, path: Path) -> None:
-    if not may_begin(runs.erasure_folder(), wording.erasing, wording.STOP_ERASING_HELP):
+    if not may_begin(runs.erasure_folder(), wording.erasing, wording.STOP_ERASING_HELP, is_kept=True):
         return
     names = [head_name(*head) for head in sorted(probing.heads)]
     n_rows = sum(probing.task.n_rows)

@@ -163,7 +163,7 @@ ERASE_HELP: Final = (
     f"{FIRST_DRAWS} draws of random directions, or more where the concept may be used. What changes is the loss of its "
     "language-model head, if it has one, else the vector of a text."
 )
-STOP_ERASING_HELP: Final = "Nothing is kept of it."
+STOP_ERASING_HELP: Final = "The current head is lost. Earlier ones are kept, and the same button goes on."
 ONE_ERASURE: Final = "Another erasure is running. Wait until it is finished."
 FEW_TASKS: Final = "This view compares tasks. Probe two or more of them."
 NO_GROUPS: Final = (
@@ -259,7 +259,7 @@ def running(progress: Progress) -> str:
 
 def ended(progress: Progress, *, is_kept: bool) -> str:
     reason = "was stopped" if progress.state == "stopped" else "ended before it was done"
-    kept = "What it found is kept." if is_kept else "Nothing of it is kept."
+    kept = "What it found is kept; start it again to go on." if is_kept else "Nothing of it is kept."
     return f"The last run {reason} after {progress.step:,} of {counted(progress.steps, 'step')}. {kept}"
 
 

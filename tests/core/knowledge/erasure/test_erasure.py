@@ -1,3 +1,4 @@
+import json
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -264,6 +265,29 @@ def test_the_command_writes_a_row_for_each_head(folders, tmp_path, monkeypatch, 
     assert "--best is 0. Give 1 or more." in capsys.readouterr().err
     assert main(["erase", *options, "--heads=7-7"]) == 2
     assert "has no head L7 H7" in capsys.readouterr().err
+
+
+def test_heads_that_are_done_are_kept_in_the_folder_of_the_run(folders, tmp_path, monkeypatch):
+    """What is kept is read and not computed again: a number that is changed in it appears in the table."""
+    monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path / "store"))
+    data, output, run = tmp_path / "cats.csv", tmp_path / "erased.parquet", tmp_path / "run"
+    rows = [f"{text.segments[0]},{'cat' in text.segments[0]}" for text in texts()[:120]]
+    data.write_text("text,label\n" + "\n".join(rows))
+    options = [f"--checkpoint={folders('bert')}", f"--data={data}", f"--output={output}", "--random=3", "--tests=2"]
+    assert main(["erase", *options, "--heads=1-2,0-1"]) == 0
+    whole = pd.read_parquet(output)
+    assert main(["erase", *options, "--heads=1-2", f"--journal={run}"]) == 0
+    assert main(["erase", *options, "--heads=1-2,0-1", f"--journal={run}"]) == 0
+    pd.testing.assert_frame_equal(pd.read_parquet(output), whole)
+    (first, *_) = kept = sorted((run / "pieces").glob("*.json"), key=lambda path: json.loads(path.read_text())["head"])
+    assert [json.loads(path.read_text())["head"] for path in kept] == [[0, 1], [1, 2]]
+    first.write_text(json.dumps(json.loads(first.read_text()) | {"accuracy": 0.125}))
+    kept[1].write_text("{")
+    assert main(["erase", *options, "--heads=1-2,0-1", f"--journal={run}"]) == 0
+    changed = pd.read_parquet(output)
+    assert changed["accuracy"].tolist() == [whole["accuracy"][0], 0.125]
+    assert main(["erase", *options, "--heads=0-1", "--pooling=mean", f"--journal={run}"]) == 0
+    assert pd.read_parquet(output)["accuracy"].tolist() != [0.125], "other settings have other erasures"
 
 
 def test_an_erasure_is_stopped_before_any_of_its_passes(planted):
