@@ -34,6 +34,12 @@ ATTENTION_HELP: Final = (
 )
 TEST_SETTINGS: Final = "Test settings"
 MORE_SETTINGS: Final = "More settings"
+SETTINGS: Final = "Settings"
+EARLIER_SETTINGS: Final = "Until then, the page shows what the earlier settings give."
+USUAL: Final = "usual"
+"""Where a setting is not chosen, and the analysis decides."""
+RANGE_TO: Final = "to"
+ALL_ROWS: Final = "Table"
 LAYERS_ACROSS: Final = "Layers across"
 LAYERS_ACROSS_HELP: Final = (
     "Grids and maps of heads, on pages and in files, get a column for each layer and a row for each head, which suits "

@@ -119,6 +119,11 @@ def toggle(label: str, *, key: str, start: bool = False, help: str | None = None
     return st.toggle(label, start, key=key, help=help, disabled=disabled, bind="query-params", persist_state="session")
 
 
+def as_help(sentence: str) -> str:
+    """The sentence of an option or a column, as it is shown on request."""
+    return f"{sentence[0].upper()}{sentence[1:]}."
+
+
 def numbers(
     grid: GridContainer,
     fields: Mapping[str, tuple[str, float]],
@@ -145,7 +150,7 @@ def numbers(
             step=step,
             format="%d" if isinstance(step, int) else "%g",
             key=f"{prefix}{name}",
-            help=f"{sentence[0].upper()}{sentence[1:]}.",
+            help=as_help(sentence),
             placeholder=empty,
             bind="query-params",
             persist_state="session",

@@ -24,6 +24,7 @@ from attention_sieve.dashboard.figures.relations.bars import DIRECTION_NAMES, wi
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.grammar.relations import wording
+from attention_sieve.dashboard.views.pickers import as_help
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -134,8 +135,7 @@ def best_heads(focus: RelationFocus, table: pd.DataFrame) -> None:
 
 
 def _column(name: str) -> ColumnConfig:
-    label, sentence = wording.LABELS[name], wording.HELP[name]
-    help_text = f"{sentence[0].upper()}{sentence[1:]}."
+    label, help_text = wording.LABELS[name], as_help(wording.HELP[name])
     if name in FORMATS:
         return st.column_config.NumberColumn(label, help=help_text, format=FORMATS[name])
     return st.column_config.Column(label, help=help_text)
