@@ -7,9 +7,8 @@ import numpy as np
 import streamlit as st
 
 from attention_sieve.core.attention.settings import Head
-from attention_sieve.core.command_lines import given_options
 from attention_sieve.core.copying.analysis import COLUMNS, COPY_ANALYSIS, copy_table
-from attention_sieve.core.copying.finding import CopyFinding
+from attention_sieve.core.copying.finding import CopyFinding, CopySettings
 from attention_sieve.core.copying.published import DIFFERENCES, least
 from attention_sieve.dashboard.components.source import Selection
 from attention_sieve.dashboard.components.venn import role_venn
@@ -17,11 +16,10 @@ from attention_sieve.dashboard.figures.appearance import COLUMN_LOOKS
 from attention_sieve.dashboard.figures.head_scatter import head_scatter
 from attention_sieve.dashboard.figures.roles.combinations import Overlaps
 from attention_sieve.dashboard.figures.roles.venn_svg import venn_svg
-from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.downloads import drawing_downloads
-from attention_sieve.dashboard.files.provenance import command
 from attention_sieve.dashboard.plain import errors_shown, plain
-from attention_sieve.dashboard.views.asking import find, policy
+from attention_sieve.dashboard.views.analysis import Analysed
+from attention_sieve.dashboard.views.asking import find
 from attention_sieve.dashboard.views.charts import chart, table
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.pickers import from_list, one_of, toggle
@@ -48,27 +46,20 @@ def copying(visit: Visit, heads: list[Head]) -> None:
         found = find(visit, COPY_ANALYSIS, settings, doing="Testing where heads look and what they write")
         if found is None:
             return
-        _show(visit, found.finding, heads)
+        _show(Analysed(visit=visit, analysis=COPY_ANALYSIS, settings=settings, found=found), heads)
 
 
-def _show(visit: Visit, finding: CopyFinding, heads: list[Head]) -> None:
+def _show(analysed: Analysed[CopySettings, CopyFinding], heads: list[Head]) -> None:
+    finding, facts = analysed.finding, analysed.facts()
     st.markdown(wording.summary(finding))
     for name, reason in finding.answers.left_out:
         st.info(plain(wording.missing(name, reason)))
     if finding.answers.outcomes is not None and finding.effects is None:
         st.info(wording.NO_SECOND_COPY)
-    texts = {"corpus": visit.choice.corpus, "corpus texts": str(len(finding.items))}
-    choice, engine, options = visit.choice, visit.engine, given_options(finding.settings, COPY_ANALYSIS.settings)
-    facts = {
-        **provenance.engine_facts(choice, engine),
-        **texts,
-        **finding.facts,
-        **command("copying", choice, engine, visit.texts, *options, too_long=policy()),
-    }
     if len(finding.columns) > 1:
         _venn(finding, facts)
     if finding.writes is not None:
-        words = wording.scatter(visit.engine.files.name)
+        words = wording.scatter(analysed.visit.engine.files.name)
         figure = head_scatter(finding.looks, finding.writes, words, heads)
         chart("looks and writes", figure, facts, selects=True)
     with st.expander("Every head"):

@@ -32,13 +32,13 @@ from attention_sieve.dashboard.figures.roles.layers import heads_per_layer
 from attention_sieve.dashboard.figures.roles.p_values import p_value_against_score, p_value_scatter
 from attention_sieve.dashboard.figures.roles.sensitivity import heads_by_tau, heads_by_texts
 from attention_sieve.dashboard.figures.roles.venn_svg import venn_svg
-from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.downloads import drawing_downloads, table_downloads
-from attention_sieve.dashboard.files.provenance import command, without_command
+from attention_sieve.dashboard.files.provenance import without_command
 from attention_sieve.dashboard.plain import show_error
 from attention_sieve.dashboard.views import corpus as corpora
 from attention_sieve.dashboard.views import frame
-from attention_sieve.dashboard.views.asking import ask_about_long_texts, find, policy
+from attention_sieve.dashboard.views.analysis import Analysed
+from attention_sieve.dashboard.views.asking import ask_about_long_texts, find
 from attention_sieve.dashboard.views.charts import chart, head_selection
 from attention_sieve.dashboard.views.corpus import Corpus, corpus, kept_matches
 from attention_sieve.dashboard.views.decoder_notes import decoder_notes
@@ -195,14 +195,8 @@ def _sinks(visit: Visit) -> None:
     if corpus_finding is not None:
         finding = corpus_finding.finding
         st.markdown(wording.sink_share(finding.share, finding.n_texts, len(finding.masses)))
-        texts = {"corpus": visit.choice.corpus, "corpus texts": str(finding.n_texts)}
-        facts = {
-            **provenance.engine_facts(visit.choice, visit.engine),
-            **texts,
-            **SINK_ANALYSIS.facts(finding, finding.settings),
-            **command("sinks", visit.choice, visit.engine, visit.texts, too_long=policy()),
-        }
-        table_downloads("sinks", sink_table(finding), facts)
+        found = Analysed(visit=visit, analysis=SINK_ANALYSIS, settings=finding.settings, found=corpus_finding)
+        table_downloads("sinks", sink_table(finding), found.facts())
 
 
 def _summary(shown: _Shown) -> None:

@@ -8,7 +8,6 @@ from typing import Final
 import streamlit as st
 
 from attention_sieve.core.attention.settings import Head, head_name
-from attention_sieve.core.command_lines import given_options
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.texts import TextAttention, queries_text
 from attention_sieve.core.roles.question import PassedText
@@ -20,12 +19,11 @@ from attention_sieve.core.word_links.pattern import Pattern
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.components.into_view import mark_place
 from attention_sieve.dashboard.figures.word_links.maps import NamedLinks, link_map, link_table, pattern_map
-from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.downloads import table_downloads
-from attention_sieve.dashboard.files.provenance import command
 from attention_sieve.dashboard.plain import errors_shown, plain, show_error
 from attention_sieve.dashboard.progress import in_its_place
-from attention_sieve.dashboard.views.asking import find, policy, trees_of
+from attention_sieve.dashboard.views.analysis import Analysed
+from attention_sieve.dashboard.views.asking import find, trees_of
 from attention_sieve.dashboard.views.charts import head_selection, show_head_map
 from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences, with_sentences
 from attention_sieve.dashboard.views.frame import Visit
@@ -62,13 +60,8 @@ def _answer(visit: Visit, words: WordChoice | None, heads: list[Head]) -> None:
     links = found.finding.links
     title = wording.pattern(pattern.query, pattern.key, pattern.relation, pattern.from_dependent)
     _best(links, title)
-    name = visit.engine.files.name
-    facts = {
-        **provenance.engine_facts(visit.choice, visit.engine),
-        **WORD_LINK_ANALYSIS.facts(found.finding, settings),
-        **command("word-links", visit.choice, visit.engine, visit.texts, *_options(settings), too_long=policy()),
-    }
-    label = f"Links {title} in {name}"
+    facts = Analysed(visit=visit, analysis=WORD_LINK_ANALYSIS, settings=settings, found=found).facts(*_options(pattern))
+    label = f"Links {title} in {visit.engine.files.name}"
     picture = pattern_map(links, settings.alpha, title=f"% of attention {title}", label=label, beats=wording.BEATS)
     reset = (visit.engine.files.fingerprint, links.shares.shape, tuple(heads))
     selection = head_selection("pattern map", heads, reset, state.push_heads)
@@ -111,12 +104,10 @@ def _best(links: PatternLinks, title: str) -> None:
         st.markdown(wording.held_out(names, held_out.share, held_out.low, held_out.high, even, held_out.others))
 
 
-def _options(settings: WordLinkSettings) -> list[str]:
-    pattern = settings.pattern
+def _options(pattern: Pattern) -> list[str]:
     named = {"from": pattern.query, "to": pattern.key, "relation": pattern.relation}
     of_pattern = [f"--{name}={value}" for name, value in named.items() if value]
-    from_head = [] if pattern.from_dependent else ["--from-head"]
-    return [*of_pattern, *from_head, *given_options(settings, WORD_LINK_ANALYSIS.settings)]
+    return of_pattern if pattern.from_dependent else [*of_pattern, "--from-head"]
 
 
 LISTED: Final = 4
