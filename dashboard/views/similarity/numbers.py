@@ -3,13 +3,10 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-import streamlit as st
-
 from attention_sieve.cache.answers import Engine
 from attention_sieve.core.attention.settings import Head
-from attention_sieve.core.similarity.distances import Distances, DistanceSettings, HeadDistances
+from attention_sieve.core.similarity.distances import Distances, HeadDistances
 from attention_sieve.dashboard.controls import memory
-from attention_sieve.dashboard.views.similarity import wording
 
 if TYPE_CHECKING:
     from attention_sieve.core.similarity.layout import HeadPlane, HeadTree
@@ -43,16 +40,11 @@ class Similar:
     """What each head mostly does over the corpus; None if unknown."""
 
 
-def how() -> DistanceSettings:
-    """Settings of the distance: rows are smoothed only for the authors' sum."""
-    return DistanceSettings(smoothed=st.session_state.get(HOW_FAR_KEY) == wording.AUTHORS)
-
-
-def arranged(measured: HeadDistances) -> Arranged:
-    """Distances of two heads or more, and their layouts, cached between clicks."""
+def arranged(measured: HeadDistances, *, smoothed: bool) -> Arranged:
+    """Distances of two heads or more, and their layouts, cached between clicks; of smoothed rows the authors' sum."""
     from attention_sieve.core.similarity.layout import head_plane, head_tree  # which the card of a head does without
 
-    distances = measured.sum if how().smoothed else measured.mean
+    distances = measured.sum if smoothed else measured.mean
 
     def laid_out() -> Arranged:
         plane, tree = head_plane(distances), head_tree(distances)

@@ -9,19 +9,24 @@ import numpy as np
 import streamlit as st
 
 from attention_sieve.core.attention.settings import head_name
-from attention_sieve.core.command_lines import given_options
 from attention_sieve.core.roles.roles import shown_roles
 from attention_sieve.core.similarity.analysis import SIMILARITY_ANALYSIS
-from attention_sieve.core.similarity.distances import closest_pair, present_heads, within_and_between
+from attention_sieve.core.similarity.distances import (
+    DistanceSettings,
+    closest_pair,
+    present_heads,
+    within_and_between,
+)
 from attention_sieve.core.similarity.layout import groups
 from attention_sieve.core.surface.analysis import SURFACE_ANALYSIS
 from attention_sieve.core.surface.statistics import behaviours
 from attention_sieve.dashboard import state
+from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.figures.similarity.head_kinds import BEHAVIOUR_LOOKS, HeadKinds, role_looks
 from attention_sieve.dashboard.files import provenance
-from attention_sieve.dashboard.files.provenance import command
 from attention_sieve.dashboard.views import frame
-from attention_sieve.dashboard.views.asking import ask_about_long_texts, find, policy
+from attention_sieve.dashboard.views.analysis import analysed, chosen_settings
+from attention_sieve.dashboard.views.asking import find
 from attention_sieve.dashboard.views.corpus import corpus
 from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences
 from attention_sieve.dashboard.views.distances import ALL_TEXTS, N_TEXTS, N_TEXTS_KEY, USUAL, compared_texts
@@ -36,7 +41,6 @@ from attention_sieve.dashboard.views.similarity.numbers import (
     Arranged,
     Similar,
     arranged,
-    how,
 )
 
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)
@@ -54,32 +58,31 @@ def _similar() -> None:
     n_texts = (*map(str, N_TEXTS), ALL_TEXTS)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         one_of(wording.N_TEXTS, _by_name(n_texts), key=N_TEXTS_KEY, start=str(USUAL), help=wording.N_TEXTS_HELP)
-        one_of(wording.HOW_FAR, _by_name((wording.MEAN, wording.AUTHORS)), key=HOW_FAR_KEY, help=wording.HOW_FAR_HELP)
+        smoothed = one_of(wording.HOW_FAR, wording.SMOOTHED, key=HOW_FAR_KEY, help=wording.HOW_FAR_HELP)
         one_of(wording.COLOUR, _by_name((wording.BEHAVIOUR, wording.ROLE)), key=COLOUR_KEY, help=wording.COLOUR_HELP)
-    engine, texts = visit.engine, visit.texts
-    compared = replace(visit, texts=compared_texts(texts))
-    corpus_finding = find(compared, SIMILARITY_ANALYSIS, how())
-    if corpus_finding is None:
+        more = st.popover(shared_wording.SETTINGS, icon=":material/tune:")
+    settings = chosen_settings(DistanceSettings(smoothed=smoothed), "similarity", more, {"rows": wording.ROWS_COMPARED})
+    compared = replace(visit, texts=compared_texts(visit.texts))
+    found = analysed(compared, SIMILARITY_ANALYSIS, settings)
+    if found is None:
         return
-    state.remember_off(visit.choice)
-    ask_about_long_texts(corpus_finding.too_long)
-    n_layers, n_heads = corpus_finding.finding.shape
-    if present_heads(corpus_finding.finding.mean).sum() < 2:
+    n_layers, n_heads = found.finding.shape
+    if present_heads(found.finding.mean).sum() < 2:
         st.info(wording.NO_SECOND_HEAD)
         return
-    arrangement = arranged(corpus_finding.finding)
-    unit = SUM_UNIT if how().smoothed else MEAN_UNIT
-    _summary(arrangement, unit, len(texts))
+    arrangement = arranged(found.finding, smoothed=smoothed)
+    unit = SUM_UNIT if smoothed else MEAN_UNIT
+    _summary(arrangement, unit, len(visit.texts))
     kinds = _kinds(visit, compared, (n_layers, n_heads))
     pair = closest_pair(arrangement.distances)
     _draw(
         Similar(
-            engine=engine,
+            engine=visit.engine,
             arranged=arrangement,
             unit=unit,
             kinds=kinds,
             heads=state.chosen_heads(n_layers, n_heads, pair[0] if pair else (0, 0)),
-            facts=_facts(visit, arrangement),
+            facts=provenance.corpus_facts(visit.choice, visit.engine, found.finding.n_texts) | found.facts(),
             sentences=kept_sentences(visit),
         )
     )
@@ -88,15 +91,6 @@ def _similar() -> None:
 def _by_name(names: Sequence[str]) -> dict[str, str]:
     """Options whose value is their name: the card of a head on Inspect reads them by name too."""
     return {name: name for name in names}
-
-
-def _facts(visit: Visit, arranged: Arranged) -> dict[str, str]:
-    choice, engine, options = visit.choice, visit.engine, given_options(how(), SIMILARITY_ANALYSIS.settings)
-    return {
-        **provenance.corpus_facts(choice, engine, arranged.divergences.n_texts),
-        **SIMILARITY_ANALYSIS.facts(arranged.divergences, how()),
-        **command("similarity", choice, engine, visit.texts, *options, too_long=policy()),
-    }
 
 
 def _summary(arranged: Arranged, unit: str, n_all: int) -> None:

@@ -42,6 +42,9 @@ N_TEXTS_HELP: Final = (
 HOW_FAR: Final = "Distance"
 MEAN: Final = "mean over rows"
 AUTHORS: Final = "authors' sum"
+SMOOTHED: Final = {MEAN: False, AUTHORS: True}
+"""Whether rows are smoothed: only for the authors' sum."""
+ROWS_COMPARED: Final = "Rows compared per text"
 HOW_FAR_HELP: Final = (
     "Mean: the Jensen-Shannon divergence of the rows of two heads, averaged over the rows of a text and then over "
     f"texts, 0 to {MOST:.3f} nats. Authors' sum: added up over all rows of all texts, each row first smoothed as "

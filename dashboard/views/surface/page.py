@@ -8,7 +8,6 @@ import streamlit as st
 
 from attention_sieve.cache.answers import CorpusFinding
 from attention_sieve.core.attention.settings import highest_head
-from attention_sieve.core.command_lines import given_options
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.surface.analysis import (
     GRADIENT_ANALYSIS,
@@ -18,12 +17,14 @@ from attention_sieve.core.surface.analysis import (
     SurfaceSettings,
 )
 from attention_sieve.dashboard import costs, state
+from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.figures.surface.gradient_lines import gradient_lines
 from attention_sieve.dashboard.files import provenance
-from attention_sieve.dashboard.files.provenance import command, reads
+from attention_sieve.dashboard.files.provenance import reads
 from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.views import frame
-from attention_sieve.dashboard.views.asking import ask_about_long_texts, find, kept_finding, policy
+from attention_sieve.dashboard.views.analysis import analysed, chosen_settings
+from attention_sieve.dashboard.views.asking import find, kept_finding
 from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.pickers import halves, toggle
 from attention_sieve.dashboard.views.results.chosen import is_chosen
@@ -56,34 +57,31 @@ def _surface() -> None:
     settings_slot = st.container()
     for container in (headline, details):
         container.empty()  # without an element the container would take up no space
-    with settings_slot, st.expander(wording.SETTINGS):
-        settings = SurfaceSettings(
-            frequencies=frequency_list(),
-            as_in_code=toggle(wording.AS_IN_CODE, key="surface as in code", help=wording.AS_IN_CODE_HELP),
-            alpha=visit.choice.criterion.alpha,
-        )
+    with settings_slot:
+        folded = st.expander(shared_wording.SETTINGS)
+        with folded:
+            usual = SurfaceSettings(
+                frequencies=frequency_list(),
+                as_in_code=toggle(wording.AS_IN_CODE, key="surface as in code", help=wording.AS_IN_CODE_HELP),
+                alpha=visit.choice.criterion.alpha,
+            )
+        settings = chosen_settings(usual, "surface", folded, {"punctuation": wording.PUNCTUATION})
     with headline:
-        corpus_finding = find(visit, SURFACE_ANALYSIS, settings)
-    if corpus_finding is None:
+        found = analysed(visit, SURFACE_ANALYSIS, settings)
+    if found is None:
         return
-    state.remember_off(visit.choice)
-    finding = corpus_finding.finding
+    finding = found.finding
     n_layers, n_heads = finding.heads.mean.shape[1:]
-    options = given_options(settings, SURFACE_ANALYSIS.settings)
+    options = list[str]()
     if (words := settings.frequencies) is not None:
-        options += ["--frequencies", reads("frequencies.txt", lambda: "\n".join(words.rank_of).encode())]
+        options = ["--frequencies", reads("frequencies.txt", lambda: "\n".join(words.rank_of).encode())]
     surface = Surface(
         visit=visit,
         finding=finding,
         heads=state.chosen_heads(n_layers, n_heads, highest_head(finding.heads.of("confidence"))),
-        facts={
-            **provenance.corpus_facts(visit.choice, visit.engine, finding.n_texts),
-            **SURFACE_ANALYSIS.facts(finding, settings),
-            **command("surface", visit.choice, visit.engine, visit.texts, *options, too_long=policy()),
-        },
+        facts=provenance.corpus_facts(visit.choice, visit.engine, finding.n_texts) | found.facts(*options),
     )
     with headline:
-        ask_about_long_texts(corpus_finding.too_long)
         _headline(surface)
         if settings.as_in_code:
             st.caption(wording.BY_CODE)
@@ -164,7 +162,8 @@ def gradients(surface: Surface) -> None:
 def _gradient_finding(surface: Surface) -> CorpusFinding[GradientFinding] | None:
     """Gradients that are cached or that the reader has requested; None while there are none."""
     visit = surface.visit
-    settings = GradientSettings(alpha=visit.choice.criterion.alpha)
+    of_surface = surface.finding.settings
+    settings = GradientSettings(punctuation=of_surface.punctuation, alpha=of_surface.alpha)
     if (kept := kept_finding(visit, GRADIENT_ANALYSIS, settings)) is not None:
         return kept
     if visit.engine.files.head != "masked token":

@@ -40,7 +40,7 @@ FUNCTIONS: Final = "Labels"
 LAYERS: Final = "Layers"
 TABLE: Final = "Table"
 
-SETTINGS: Final = "Settings"
+PUNCTUATION: Final = "Punctuation"
 AS_IN_CODE: Final = "Shares and entropy as in the authors' code"
 AS_IN_CODE_HELP: Final = (
     "The code of Clark et al. divides attention to the previous and the next token by the number of all tokens, "

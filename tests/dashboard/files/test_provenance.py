@@ -180,10 +180,12 @@ def table(at, column):
 COREFERENCE = {"grammar section": "Coreference", "minus": coreference_wording.NOTHING, "window tokens": "64"}
 COMPARE = {"compare details": compare_wording.TABLE, "tau": "1.5", "correction": "holm", "text": "A cat."}
 PROBES = {"grammar section": "Probes", "probe epochs": "2", "probe seed": "3"}
+RELATIONS = {"relations every_word": "true", "relations offsets from": "-2"}
 SCORES = json.dumps({"0-1": 0.9, "1-0": 0.2, "1-1": 0.1})
 CLAIM = {"claim": SCORES, "claim role": "previous", "claim on corpus": "true"}
 AGREEMENT = {"importance details": agreement_wording.TAB}
-SIMILARITY = {"similarity details": similarity_wording.TABLE, "rows": "9"}
+SIMILARITY = {"similarity details": similarity_wording.TABLE, "similarity rows": "9"}
+SURFACE = {"surface details": surface_wording.TABLE, "surface punctuation": ","}
 GRADIENTS = {"surface details": surface_wording.LAYERS, "frequencies": surface_wording.BY_WORDFREQ}
 LINKS = {"text": "A dog sat.", TABS: links_wording.TITLE}
 SINKS = {"corpus_text": "\n".join(["mat" + 80 * " dog", "sat" + 80 * " the"])}
@@ -194,9 +196,9 @@ ONE_HEAD = of_table("even_head", "single-heads", "without")
 PAGES = {
     "roles": ("roles", "table of roles", WITHOUT_ONE, of_table("holds", "roles", "mean")),
     "controls": ("roles", "table of controls", CHANCE, of_controls),
-    "relations": ("grammar", "table of relations", {}, of_relations),
+    "relations": ("grammar", "table of relations", RELATIONS, of_relations),
     "claim": ("claims", "table of claim", CLAIM, of_claim),
-    "surface": ("surface", "table of surface", {"surface details": surface_wording.TABLE}, of_surface),
+    "surface": ("surface", "table of surface", SURFACE, of_surface),
     "sinks": ("roles", "table of sinks", SINKS, of_sinks),
     "gradients": ("surface", "gradients", GRADIENTS, of_gradients),
     "word links": ("inspect", "map of links over the corpus", LINKS, of_word_links),

@@ -65,7 +65,7 @@ def test_the_card_of_a_head_takes_distances_from_the_store_and_computes_none(app
 
 def test_texts_are_taken_at_even_steps(monkeypatch):
     session, texts = {N_TEXTS_KEY: "16"}, tuple(range(100))
-    monkeypatch.setattr("attention_sieve.dashboard.views.similarity.numbers.st.session_state", session)
+    monkeypatch.setattr("attention_sieve.dashboard.views.distances.st.session_state", session)
     assert compared_texts(texts) == tuple(place * 100 // 16 for place in range(16))
     assert compared_texts(texts[:5]) == texts[:5]
     session[N_TEXTS_KEY] = ALL_TEXTS

@@ -81,7 +81,7 @@ def test_the_headline_counts_what_the_statistics_say_and_the_papers_numbers_stan
     assert mostly
     assert positional
     folded = {each.label: [shown.value for shown in each.markdown] for each in at.main.expander}
-    assert list(folded) == [*DRAWER, words.SETTINGS, wording.HOW, words.PAPER_TITLE]
+    assert list(folded) == [*DRAWER, wording.SETTINGS, wording.HOW, words.PAPER_TITLE]
     assert "3.89 nats" in folded[words.PAPER_TITLE][0]
     assert sum("3.89" in each.value for each in at.markdown) == 1
 

@@ -12,13 +12,11 @@ from jaxtyping import Bool, Float
 
 from attention_sieve.cache.answers import CorpusFinding
 from attention_sieve.core.checkpoints.find import randomly_initialised
-from attention_sieve.core.command_lines import given_options
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
 from attention_sieve.core.relations.cases import ALL, beats_baseline
 from attention_sieve.core.relations.finding import MIN_CASES, ByArgmax, RelationFinding
 from attention_sieve.core.relations.settings import (
     AS_IN_CODE,
-    AS_IN_PAPER,
     DIRECTIONS,
     USUAL_CASES,
     Margin,
@@ -35,10 +33,11 @@ from attention_sieve.dashboard.figures.relations.bars import DIRECTION_NAMES, re
 from attention_sieve.dashboard.figures.relations.distance_histogram import distance_histogram, distances
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.downloads import download_as_it_is
-from attention_sieve.dashboard.files.provenance import command, without_command
+from attention_sieve.dashboard.files.provenance import without_command
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views import frame
-from attention_sieve.dashboard.views.asking import ask_about_long_texts, policy
+from attention_sieve.dashboard.views.analysis import Analysed, chosen_settings
+from attention_sieve.dashboard.views.asking import ask_about_long_texts
 from attention_sieve.dashboard.views.charts import chart, head_selection, show_head_map
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.grammar import wording as shared_wording
@@ -200,6 +199,8 @@ def _accuracies(visit: Visit, corpus_finding: CorpusFinding[RelationFinding], *,
     with left:
         relation, direction = picked(finding)
     _, layer, head = relation.best
+    in_force = replace(finding.settings, least_cases=finding.least_cases)
+    analysed = Analysed(visit=visit, analysis=RELATION_ANALYSIS, settings=in_force, found=corpus_finding)
     _, n_layers, n_heads = relation.accuracy.shape
     focus = RelationFocus(
         visit=visit,
@@ -207,18 +208,7 @@ def _accuracies(visit: Visit, corpus_finding: CorpusFinding[RelationFinding], *,
         relation=relation,
         direction=direction,
         heads=state.chosen_heads(n_layers, n_heads, (layer, head)),
-        facts={
-            **provenance.corpus_facts(visit.choice, visit.engine, len(finding.items)),
-            **RELATION_ANALYSIS.facts(finding, finding.settings),
-            **command(
-                "relations",
-                visit.choice,
-                visit.engine,
-                visit.texts,
-                *given_options(replace(finding.settings, least_cases=finding.least_cases), AS_IN_PAPER),
-                too_long=policy(),
-            ),
-        },
+        facts=provenance.corpus_facts(visit.choice, visit.engine, len(finding.items)) | analysed.facts(),
     )
     with left:
         grid(focus)
@@ -258,7 +248,8 @@ def _bars(focus: RelationFocus, table: pd.DataFrame) -> None:
 
 
 def _settings(alpha: float) -> tuple[RelationSettings, bool]:
-    with st.expander(wording.SETTINGS), st.container(horizontal=True, vertical_alignment="bottom"):
+    folded = st.expander(wording.SETTINGS)
+    with folded, st.container(horizontal=True, vertical_alignment="bottom"):
         reading = _reading()
         least = from_list(
             wording.MIN_CASES,
@@ -269,7 +260,8 @@ def _settings(alpha: float) -> tuple[RelationSettings, bool]:
         )
         margin = one_of(wording.RULE, MARGINS, key="rule", help=wording.RULE_HELP)
         is_controlled = toggle(shared_wording.RANDOM_WEIGHTS, key="random", help=wording.RANDOM_WEIGHTS_HELP)
-    return replace(reading, alpha=alpha, least_cases=least, margin=margin), is_controlled
+    chosen = replace(reading, alpha=alpha, least_cases=least, margin=margin)
+    return chosen_settings(chosen, "relations", folded, wording.FURTHER), is_controlled
 
 
 def _reading() -> RelationSettings:

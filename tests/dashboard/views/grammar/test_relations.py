@@ -137,6 +137,12 @@ def test_as_in_the_authors_code_is_one_setting_that_the_link_keeps(parsing, chec
     assert_shows(table(at), computed(find_checkpoint(checkpoint), given))
 
 
+def test_what_all_counts_and_the_range_of_offsets_are_settings_of_the_link(parsing, checkpoint):
+    expected = computed(find_checkpoint(checkpoint), every_word=True, offsets=(-2, 1))
+    link = {"relations every_word": "true", "relations offsets from": "-2", "relations offsets to": "1"}
+    assert_shows(table(parsing(**link)), expected)
+
+
 def test_while_trees_are_parsed_the_bar_says_so(parsing, monkeypatch):
     said, shown = [], DeltaGenerator.progress
 
