@@ -89,7 +89,7 @@ def _draw(
     with below:
         of_tests = {name: getattr(visit.choice.criterion, name) for name in OF_THE_TESTS}
         usual = _replaced(analysis.settings, of_tests)
-        settings = chosen_settings(usual, analysis.name, st.expander(wording.SETTINGS))
+        settings = chosen_settings(usual, analysis.name)
     with finding:
         found = analysed(visit, analysis, settings)
         if found is None:
@@ -116,7 +116,7 @@ def analysed(
 
 
 def chosen_settings(
-    usual: Settings, key: str, folded: DeltaGenerator, labels: Mapping[str, str] | None = None
+    usual: Settings, key: str, folded: DeltaGenerator | None = None, labels: Mapping[str, str] | None = None
 ) -> Settings:
     """Settings from a control for each of their annotated fields, with its sentence. A value out of its range is said
     to be so, and leaves the settings as they were before.
@@ -124,11 +124,13 @@ def chosen_settings(
     Args:
         usual: the settings at first; if they change, a value that the reader has not changed follows.
         key: first word of the name of each control in the session and in the link.
-        folded: where the controls stand.
+        folded: where the controls stand; None for an expander of their own, if there are any.
         labels: of the fields that are offered; None for all but those of the tests, under their own names.
     """
-    with folded:
-        values = _values(usual, key, st.grid(3, min_column_width=NARROWEST, vertical_alignment="bottom"), labels)
+    labels, values = _own_names(usual) if labels is None else labels, dict[str, Any]()
+    if labels:
+        with folded or st.expander(wording.SETTINGS):
+            values = _values(usual, key, st.grid(3, min_column_width=NARROWEST, vertical_alignment="bottom"), labels)
     in_force = f"{key} settings in force"
     try:
         settings = _replaced(usual, values)
@@ -140,6 +142,13 @@ def chosen_settings(
     return settings
 
 
+def _own_names(settings: Any) -> dict[str, str]:
+    names = {name: name.replace("_", " ").capitalize() for name in options_of(settings) if name not in OF_THE_TESTS}
+    for part in parts_of(settings).values():
+        names |= _own_names(part)
+    return names
+
+
 def _replaced(settings: Settings, values: Mapping[str, Any]) -> Settings:
     """Settings, and those within them, with the values of fields by their names."""
     some: Any = settings
@@ -147,12 +156,8 @@ def _replaced(settings: Settings, values: Mapping[str, Any]) -> Settings:
     return replace(some, **own, **{name: _replaced(part, values) for name, part in parts_of(settings).items()})
 
 
-def _values(usual: Any, key: str, grid: GridContainer, labels: Mapping[str, str] | None) -> dict[str, Any]:
-    own = {name: name.replace("_", " ").capitalize() for name in options_of(usual) if name not in OF_THE_TESTS}
-    values: dict[str, Any] = {}
-    for name, label in (own if labels is None else labels).items():
-        if name in options_of(usual):
-            values[name] = _value(usual, name, label, key, grid)
+def _values(usual: Any, key: str, grid: GridContainer, labels: Mapping[str, str]) -> dict[str, Any]:
+    values = {name: _value(usual, name, labels[name], key, grid) for name in options_of(usual) if name in labels}
     for part in parts_of(usual).values():
         values |= _values(part, key, grid, labels)
     return values

@@ -1,8 +1,8 @@
 """A page of an analysis from its value: one that no page has, added to a copy of the table of pages."""
 
+import re
 import sys
-from functools import partial
-from types import SimpleNamespace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,63 +13,49 @@ from streamlit.testing.v1 import AppTest
 from attention_sieve.__main__ import main
 from attention_sieve.core.analysis import ANALYSES
 from attention_sieve.core.attention.settings import head_name, highest_head
-from attention_sieve.core.copying.analysis import COPY_ANALYSIS
 from attention_sieve.core.importance.settings import AblationSettings, MetricSettings
 from attention_sieve.core.relations.settings import RelationSettings
 from attention_sieve.core.roles.sinks import SINK_ANALYSIS
 from attention_sieve.core.surface.analysis import SurfaceSettings
 from attention_sieve.core.texts.text import read_file
-from attention_sieve.dashboard import pages, state, wording
-from attention_sieve.dashboard.figures.head_map import HeadMap
+from attention_sieve.dashboard import pages, views, wording
 from attention_sieve.dashboard.files import provenance
-from attention_sieve.dashboard.pages import PAGES, Page
-from attention_sieve.dashboard.views import frame
-from attention_sieve.dashboard.views.analysis import analysis_page
-from attention_sieve.dashboard.views.charts import head_selection, show_head_map
-from attention_sieve.dashboard.views.frame import Notes
+from attention_sieve.dashboard.pages import Page
 
 TEXTS = "\n".join(["mat" + 80 * " dog", "sat" + 80 * " the"])
+RECIPE = Path(__file__).parents[3] / "dashboard" / "README.md"
+COPYING = """
+from attention_sieve.core.copying.analysis import COPY_ANALYSIS
+from attention_sieve.dashboard.views.analysis import analysis_page
+from attention_sieve.dashboard.views.frame import Notes
 
 
-def headline(finding):
-    return f"**{finding.share:.0%}** of heads are sinks, mean over {finding.n_texts} texts."
-
-
-def draw(found):
-    mass = found.finding.share_of_texts
-    heads = state.chosen_heads(*mass.shape, highest_head(mass))
-    label = f"Sinks of the heads of {found.visit.engine.files.name}"
-    picture = HeadMap(title="Share of texts", label=label, values=mass, bound=1.0)
-    selection = head_selection("sink map", heads, (found.visit.engine.files.fingerprint, state.n_pushed()))
-    heads = show_head_map(picture, selection, file="sinks of heads", facts=found.facts())
-    state.put_in_link(heads)
-    frame.link_to_inspect(heads)
-
-
-NOTES = Notes(method="Attention to the first token, as in Gu et al. (2025).")
-SHOWS = {
-    "sinks": partial(analysis_page, "Sinks", "Each cell is a head.", SINK_ANALYSIS, headline, draw, NOTES),
-    "copying": partial(
-        analysis_page, "Copying", "Each row is a head.", COPY_ANALYSIS, lambda _: "Copies.", lambda _: None, NOTES
-    ),
-}
+def show():
+    analysis_page("Copying", "Heads.", COPY_ANALYSIS, lambda _: "Copies.", lambda _: None, Notes(method="Three tests."))
+"""
 
 
 @pytest.fixture
-def opened(app, small, monkeypatch):
-    """opened(analysis, **link) -> its page, of a small decoder."""
-    for name, show in SHOWS.items():
-        module = f"attention_sieve.dashboard.views.{name}.page"
-        monkeypatch.setitem(sys.modules, module, SimpleNamespace(show=show))
-    monkeypatch.setattr(pages, "PAGES", (*PAGES, *(Page(name, name, ":material/grain:", name) for name in SHOWS)))
+def opened(app, small, tmp_path, monkeypatch):
+    """opened(analysis, **link) -> the page that is added for it, of a small decoder."""
+    (recipe,) = re.findall(r"## Add a page\n[^#]*?```python\n(.*?)```", RECIPE.read_text("utf-8"), re.DOTALL)
+    for name, code in {"sinks": recipe, "copying": COPYING}.items():
+        folder = tmp_path / "added" / name
+        folder.mkdir(parents=True)
+        for file, content in {"__init__.py": "", "method.md": "As in the paper.", "page.py": code}.items():
+            (folder / file).write_text(content, "utf-8")
+        monkeypatch.setattr(pages, "PAGES", (*pages.PAGES, Page(name, name.title(), ":material/grain:", name)))
+    monkeypatch.setattr(views, "__path__", [*views.__path__, str(tmp_path / "added")])
     decoder = small("llama", "CausalLM", max_position_embeddings=400, initializer_range=1.0)
-    return lambda name, **link: app(name, **{"checkpoint": decoder, "corpus_text": TEXTS} | link)
+    yield lambda name, **link: app(name, **{"checkpoint": decoder, "corpus_text": TEXTS} | link)
+    for module in [name for name in sys.modules if re.match(rf"{views.__name__}\.(sinks|copying)\b", name)]:
+        del sys.modules[module]
 
 
 def test_a_page_is_made_of_an_analysis_with_its_headline_its_picture_and_its_table(opened):
     at = opened("sinks")
     assert not at.error
-    assert "of heads are sinks, mean over 2 texts." in told(at)
+    assert "of heads are attention sinks, mean over 2 texts." in told(at)
     shown = at.dataframe[0].value
     assert list(shown) == list(SINK_ANALYSIS.columns)
     drawn = np.array(sent(at, "Sinks of the heads")["texts"], float).ravel()
@@ -113,10 +99,24 @@ def all_controls(at_first):
     st.session_state["chosen"] = chosen_settings(at_first, "x", st.container())
 
 
+def no_controls():
+    """A page of settings that the reader chooses for all pages."""
+    from attention_sieve.core.word_links.analysis import WORD_LINK_ANALYSIS
+    from attention_sieve.dashboard.views.analysis import chosen_settings
+
+    assert chosen_settings(WORD_LINK_ANALYSIS.settings, "x") == WORD_LINK_ANALYSIS.settings
+
+
 @pytest.mark.parametrize("analysis", ANALYSES, ids=lambda analysis: analysis.name)
 def test_controls_of_all_fields_begin_with_the_usual_settings(analysis):
     at = AppTest.from_function(all_controls, args=(analysis.settings,)).run()
     assert at.session_state["chosen"] == analysis.settings
+
+
+def test_settings_without_a_field_have_no_controls():
+    at = AppTest.from_function(no_controls).run()
+    assert not at.exception
+    assert not at.expander
 
 
 def test_a_number_a_switch_a_list_characters_a_range_and_settings_within_are_taken_from_their_controls():
