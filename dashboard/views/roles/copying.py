@@ -18,7 +18,7 @@ from attention_sieve.dashboard.figures.roles.combinations import Overlaps
 from attention_sieve.dashboard.figures.roles.venn_svg import venn_svg
 from attention_sieve.dashboard.files.downloads import drawing_downloads
 from attention_sieve.dashboard.plain import errors_shown, plain
-from attention_sieve.dashboard.views.analysis import Analysed
+from attention_sieve.dashboard.views.analysis import Analysed, chosen_settings
 from attention_sieve.dashboard.views.asking import find
 from attention_sieve.dashboard.views.charts import chart, table
 from attention_sieve.dashboard.views.frame import Visit
@@ -33,7 +33,7 @@ def copying(visit: Visit, heads: list[Head]) -> None:
         way = one_of("How writing is scored", wording.WAYS, key="writing", help=wording.WAY_HELP)
         ablates = toggle("Switch each head off in turn", key="matters", help=wording.ABLATE_HELP)
     st.caption(DIFFERENCES[detector])
-    settings = replace(
+    chosen = replace(
         COPY_ANALYSIS.settings,
         detector=detector,
         tau=visit.choice.criterion.tau if detector == visit.choice.scale else least(detector),
@@ -42,6 +42,7 @@ def copying(visit: Visit, heads: list[Head]) -> None:
         alpha=visit.choice.criterion.alpha,
         correction=visit.choice.criterion.correction,
     )
+    settings = chosen_settings(chosen, "copying", labels=wording.FURTHER)
     with errors_shown():
         found = find(visit, COPY_ANALYSIS, settings, doing="Testing where heads look and what they write")
         if found is None:

@@ -11,7 +11,6 @@ import pandas as pd
 import streamlit as st
 
 from attention_sieve.core.attention.settings import Head
-from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.roles.card import role_card
 from attention_sieve.core.roles.hypotheses import HeadTests, few_texts, n_holding, tested_roles, untested
 from attention_sieve.core.roles.matched_pairs import MatchedTests
@@ -34,10 +33,10 @@ from attention_sieve.dashboard.figures.roles.sensitivity import heads_by_tau, he
 from attention_sieve.dashboard.figures.roles.venn_svg import venn_svg
 from attention_sieve.dashboard.files.downloads import drawing_downloads, table_downloads
 from attention_sieve.dashboard.files.provenance import without_command
-from attention_sieve.dashboard.plain import show_error
+from attention_sieve.dashboard.plain import errors_shown
 from attention_sieve.dashboard.views import corpus as corpora
 from attention_sieve.dashboard.views import frame
-from attention_sieve.dashboard.views.analysis import Analysed
+from attention_sieve.dashboard.views.analysis import Analysed, chosen_settings
 from attention_sieve.dashboard.views.asking import ask_about_long_texts, find
 from attention_sieve.dashboard.views.charts import chart, head_selection
 from attention_sieve.dashboard.views.corpus import Corpus, corpus, kept_matches
@@ -187,16 +186,12 @@ def _caveats(shown: _Shown) -> None:
 def _sinks(visit: Visit) -> None:
     if not toggle("Share of attention sinks, as published", key="sink share", help=wording.SINKS_HELP):
         return
-    try:
-        corpus_finding = find(visit, SINK_ANALYSIS, SINK_ANALYSIS.settings)
-    except AnalysisError as error:
-        show_error(error)
-        return
-    if corpus_finding is not None:
-        finding = corpus_finding.finding
-        st.markdown(wording.sink_share(finding.share, finding.n_texts, len(finding.masses)))
-        found = Analysed(visit=visit, analysis=SINK_ANALYSIS, settings=finding.settings, found=corpus_finding)
-        table_downloads("sinks", sink_table(finding), found.facts())
+    settings = chosen_settings(SINK_ANALYSIS.settings, "sinks")
+    with errors_shown():
+        if (found := find(visit, SINK_ANALYSIS, settings)) is not None:
+            st.markdown(wording.sink_share(found.finding))
+            sinks = Analysed(visit=visit, analysis=SINK_ANALYSIS, settings=settings, found=found)
+            table_downloads("sinks", sink_table(found.finding), sinks.facts())
 
 
 def _summary(shown: _Shown) -> None:

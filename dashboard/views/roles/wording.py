@@ -6,7 +6,7 @@ from typing import Final, get_args
 from attention_sieve.core.roles.measures import SyntacticDirection
 from attention_sieve.core.roles.roles import role_title
 from attention_sieve.core.roles.rules import READERS, Relative
-from attention_sieve.core.roles.sinks import SINK_ANALYSIS
+from attention_sieve.core.roles.sinks import SINK_ANALYSIS, SinkFinding
 from attention_sieve.core.roles.uncertainty.sensitivity import LEAST_TEXTS
 from attention_sieve.dashboard.figures.figure import counted, percent
 from attention_sieve.dashboard.figures.roles.grid import STABLE
@@ -87,9 +87,10 @@ def no_such_region(requested: str) -> str:
     return f"The link asks for heads with exactly the roles “{requested}”, which no head has here. Showing all heads."
 
 
-def sink_share(share: float, n_long: int, n_texts: int) -> str:
-    others = "" if n_long == n_texts else f"; the others of {n_texts:,} are shorter than {_SINKS.tokens} tokens"
-    return f"**{percent(share, 0)}** of heads are attention sinks, mean over {counted(n_long, 'text')}{others}."
+def sink_share(finding: SinkFinding) -> str:
+    n_long, n_texts, tokens = finding.n_texts, len(finding.masses), finding.settings.tokens
+    others = "" if n_long == n_texts else f"; the others of {n_texts:,} are shorter than {tokens:,} tokens"
+    return f"**{percent(finding.share, 0)}** of heads are attention sinks, mean over {counted(n_long, 'text')}{others}."
 
 
 WRITTEN: Final = "Your roles"

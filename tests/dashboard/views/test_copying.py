@@ -1,6 +1,6 @@
 """Looks, writes, matters: the tab of a decoder on Roles."""
 
-from reading import sent
+from reading import said, sent
 
 from attention_sieve.dashboard.views.roles import copying_wording as wording
 
@@ -19,6 +19,8 @@ def test_a_decoder_is_tested_for_looking_and_writing_and_on_request_for_matterin
     at.toggle(key="matters").set_value(True).run()
     assert sent(at, wording.OVERLAPS)["roles"] == ["looks", "writes", "matters"]
     assert any("all three:" in each.value and "nats a token" in each.value for each in at.markdown)
+    at.number_input(key="copying times").set_value(2.0).run()
+    assert any("raise the token looked at 2 times as much" in each.value for each in at.markdown)
     for name, says in (("“abs” (TransformerLens)", "One less the distance"), ("stripe (ARENA)", "commonest distance")):
         at.selectbox(key="detector").set_value(name).run()
         assert any(says in each.value for each in at.caption)
@@ -31,6 +33,10 @@ def test_the_published_share_of_sinks_is_given_on_request(app, small):
     at.toggle(key="sink share").set_value(True).run()
     assert not at.error
     assert any("of heads are attention sinks, mean over" in each.value for each in at.markdown)
+    at.number_input(key="sinks tokens").set_value(1).run()
+    assert said(at) == ["tokens is 1. Choose a whole number from 2 to 100,000."]
+    at.number_input(key="sinks tokens").set_value(100_000).run()
+    assert said(at)[0].startswith("No text has 100,000 tokens")
 
 
 def test_an_encoder_has_no_such_tab(app, small):
