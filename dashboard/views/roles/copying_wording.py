@@ -33,11 +33,7 @@ ABLATE_HELP: Final = (
     "The third test: the loss on tokens that complete a pair of tokens for the second time, with and without each "
     "head. This takes a pass for every head, but only once: the results are kept."
 )
-FURTHER: Final = {
-    "times": "A head writes, if so many times as much",
-    "rise": "A head matters, from a rise of",
-    "resamples": "Resamples",
-}
+FURTHER: Final = {"times": "Writes, from (times)", "rise": "Matters, from (nats)", "resamples": "Resamples"}
 """Labels of further settings."""
 NONE: Final = "none"
 OVERLAPS: Final = "Heads that look, write and matter"

@@ -68,7 +68,7 @@ RULE_HELP: Final = (
     f"Voita et al. require {NUMBERS['points']}% above the baseline, but do not say whether they mean points or a "
     "relative increase."
 )
-FURTHER: Final = {"every_word": "Count punctuation and roots in all", "offsets": "Offsets of the baseline, from"}
+FURTHER: Final = {"every_word": "Count punctuation and roots in all", "offsets": "Baseline offsets, from"}
 """Labels of further settings."""
 TABLE: Final = "Every relation"
 CHOOSE_ROW: Final = "Choose a row to see its relation and head above."
