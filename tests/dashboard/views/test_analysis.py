@@ -149,6 +149,16 @@ def test_a_value_out_of_range_is_said_and_leaves_everything_as_it_was(opened):
     assert (at.dataframe[0].value["share_of_texts"] <= before["share_of_texts"]).all()
 
 
+def test_settings_without_a_finding_say_why_and_stay_to_be_changed(opened):
+    at = opened("sinks", **{"sinks tokens": "500"})
+    (sentence,) = said(at)
+    assert sentence.startswith("No text has 500 tokens")
+    assert not at.dataframe
+    at.number_input(key="sinks tokens").set_value(20).run()
+    assert not at.error
+    assert len(at.dataframe) == 1
+
+
 def test_a_link_with_a_value_out_of_range_shows_the_usual_finding_and_says_so(opened):
     at = opened("sinks", **{"sinks eps": "7"})
     assert said(at) == ["eps is 7. Choose a share between 0 and 1, such as 0.3."]
