@@ -37,9 +37,7 @@ def add_command(commands: Any, analysis: AnyAnalysis) -> None:
     usage, inputs = analysis.usage, analysis.usage.inputs
     does, row = analysis.sentence.rsplit("; ", maxsplit=1)
     said = "\n\n".join(filter(None, (f"{does}; write {row}", usage.details)))
-    parser = add_analysis_command(
-        commands, usage.command or analysis.name.replace("_", "-"), said, partial(_run, analysis), analysis
-    )
+    parser = add_analysis_command(commands, analysis.command, said, partial(_run, analysis), analysis)
     seconds = [column_list(f"Columns of {_flag(name)}", second.columns) for name, second in usage.second.items()]
     parser.description = "".join((parser.description or "", *seconds, usage.more))
     if inputs is None:

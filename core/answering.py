@@ -221,6 +221,11 @@ class Analysis(Generic[Input, Item, Result, Settings, Finding]):
     usage: Usage = field(default_factory=Usage)
     """How its command and its call ask for it, beside the settings."""
 
+    @property
+    def command(self) -> str:
+        """Name of its command, or of the one that writes it as a second file."""
+        return self.usage.command or self.name.replace("_", "-")
+
     def answers(self, ask: Ask, items: tuple[Item, ...], settings: Settings) -> tuple[Result, ...]:
         """What the finding is judged by, in the order of the items."""
         return ask(self.question(settings), items) if self.collect is None else self.collect(ask, items, settings)

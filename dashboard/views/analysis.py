@@ -49,13 +49,14 @@ class Analysed(Generic[Settings, Finding]):
         """Provenance of files; `options` are those of the command that are no fields of the settings."""
         visit, analysis = self.visit, self.analysis
         given = given_options(self.settings, analysis.settings)
-        name = analysis.name.replace("_", "-")
         return {
             **provenance.engine_facts(visit.choice, visit.engine),
             "corpus": visit.choice.corpus,
             "corpus texts": str(len(self.found.positions)),
             **analysis.facts(self.finding, self.settings),
-            **provenance.command(name, visit.choice, visit.engine, visit.texts, *options, *given, too_long=policy()),
+            **provenance.command(
+                analysis.command, visit.choice, visit.engine, visit.texts, *options, *given, too_long=policy()
+            ),
         }
 
 
