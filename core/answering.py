@@ -223,7 +223,7 @@ class Analysis(Generic[Input, Item, Result, Settings, Finding]):
 
     @property
     def command(self) -> str:
-        """Name of its command, or of the one that writes it as a second file."""
+        """Name of its command, where it has one."""
         return self.usage.command or self.name.replace("_", "-")
 
     def answers(self, ask: Ask, items: tuple[Item, ...], settings: Settings) -> tuple[Result, ...]:
