@@ -469,11 +469,21 @@ class KeptPieces:
 
 
 @contextmanager
-def stopped_quietly(journal: Journal) -> Iterator[Journal]:
-    """Context of a run that says in a line on standard error, and not by an error, that it was asked to stop."""
+def stopped_quietly(journal: Journal, then: str = "") -> Iterator[Journal]:
+    """Context of a run that says in a line on standard error, and not by an error, that it was asked to stop.
+
+    Args:
+        then: a sentence that follows, on what to do next.
+
+    Raises: KeyboardInterrupt with the same line after Ctrl+C.
+    """
     try:
         with journal:
             yield journal
-    except Stopped:
+    except (Stopped, KeyboardInterrupt) as end:
         progress = journal.progress
-        print(f"Stopped after {progress.step:,} of {progress.steps:,}.", file=sys.stderr)
+        done = f" after {progress.step:,} of {progress.steps:,}" if progress.steps else ""
+        line = f"Stopped{done}. {then}".strip()
+        if isinstance(end, KeyboardInterrupt):
+            raise KeyboardInterrupt(line) from None
+        print(line, file=sys.stderr)

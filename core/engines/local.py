@@ -12,8 +12,9 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Final
 
-from attention_sieve.core.engines.work import MOST_TRIES, Do, Done, Piece, TaskOutcome, died
+from attention_sieve.core.engines.work import MOST_TRIES, PAUSE_EVERY, Do, Done, Piece, TaskOutcome, died
 from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.pauses import pause
 
 PATIENCE: Final = 5.0
 """Seconds within which a process has to end after it is terminated."""
@@ -73,7 +74,8 @@ class _Pool:
     def outcomes(self) -> Iterator[TaskOutcome[Any]]:
         while self._waiting or any(worker.index is not None for worker in self._workers):
             self._fill()
-            ready = set(wait([worker.connection for worker in self._workers]))
+            pause()
+            ready = set(wait([worker.connection for worker in self._workers], PAUSE_EVERY))
             for worker in [worker for worker in self._workers if worker.connection in ready]:
                 if (outcome := self._received(worker)) is not None:
                     yield outcome

@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from attention_sieve import ROOT
-from attention_sieve.core.engines.work import MOST_TRIES, Do, Done, Piece, TaskOutcome, died
+from attention_sieve.core.engines.work import MOST_TRIES, PAUSE_EVERY, Do, Done, Piece, TaskOutcome, died
 from attention_sieve.core.errors import AnalysisError, first_line
+from attention_sieve.core.pauses import pause
 
 OWN_RAY: Final = {"worker_niceness": 0}
 """Configuration of a local Ray: by default, its workers have a lower priority than all other processes."""
@@ -120,10 +121,13 @@ def outcomes_of(
             index, worker = pending.popleft(), idle.popleft()
             tries[index] += 1
             running[worker.run.remote(index, pieces[index])] = (index, worker)
-        (finished,), _ = ray.wait(list(running), num_returns=1)
-        index, worker = running.pop(finished)
+        pause()
+        finished, _ = ray.wait(list(running), num_returns=1, timeout=PAUSE_EVERY)
+        if not finished:
+            continue
+        index, worker = running.pop(finished[0])
         try:
-            outcome = ray.get(finished)
+            outcome = ray.get(finished[0])
         except ray.exceptions.RayActorError:  # its process has ended and is replaced
             idle.append(actor.remote(begin_reference))
             if tries[index] < MOST_TRIES:

@@ -10,6 +10,8 @@ Do = Callable[[Piece], Done]
 """Runs one task."""
 MOST_TRIES: Final = 3
 """Maximum number of tries for a task whose process ends in the middle of it."""
+PAUSE_EVERY: Final = 0.5
+"""Seconds between two pauses while an engine waits for its processes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +34,7 @@ Executor = Callable[[Callable[[], Do[Any, Any]], Sequence[Any]], Iterator[TaskOu
 The first argument is called once in each process, for example to load a checkpoint, and returns the function that runs
 one task; both raise AnalysisError for bad input. The second argument is the tasks. All of these, and the results, must
 be picklable. Outcomes come in order of completion. A task whose process ends is tried again, MOST_TRIES times at most.
+Where `pause` of attention_sieve.core.pauses raises, for example because a stop was requested, all processes end.
 AnalysisError is raised if no process can be set up."""
 
 

@@ -258,6 +258,8 @@ def test_a_run_that_is_asked_to_stop_or_breaks_says_so_itself(tmp_path, capsys):
     assert read_progress(tmp_path).state == "stopped"
     assert capsys.readouterr().err == "Stopped after 1 of 4.\n"
     assert not (tmp_path / STOP).exists()
+    with pytest.raises(KeyboardInterrupt, match=r"after 1 of 4\. Go on\."), stopped_quietly(journal, "Go on."):
+        raise KeyboardInterrupt
     with pytest.raises(ZeroDivisionError), Journal(tmp_path):
         1 / 0  # noqa: B018
     found = read_progress(tmp_path)

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from attention_sieve.core.engines.local import run_local
 from attention_sieve.core.engines.on_ray import OWN_RAY, RUNTIME_ENV, run_on_ray
 from attention_sieve.core.engines.work import MOST_TRIES
 from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.pauses import pausing
+from attention_sieve.core.running import Stopped
 
 ROOT = Path(__file__).parents[3]
 HELPERS = ROOT / "tests" / "helpers"
@@ -64,6 +67,21 @@ def test_each_process_has_a_gpu_of_its_own_also_in_the_place_of_one_that_ended(t
         assert {gpu for gpu in found if gpu is not None} <= {"4", "7"}
         assert len(found) == len(pieces)
     assert {each.result for each in run_local(work, ["gpu", "gpu"], n_workers=2, gpus=(4, 7))} == {"4", "7"}
+
+
+def test_what_a_pause_raises_ends_all_processes(tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    opened, numbers = os.open(tmp_path / "fifo", os.O_RDONLY | os.O_NONBLOCK), []
+
+    def stop_once_both_wait():
+        with suppress(BlockingIOError):
+            numbers.extend(os.read(opened, 100).split())
+        if len(numbers) == 2:
+            raise Stopped
+
+    with pytest.raises(Stopped), pausing(stop_once_both_wait):
+        list(run_local(partial(begin, str(tmp_path)), ["wait", "wait"], n_workers=2))
+    assert os.read(opened, 1) == b"", "the end of the file: nobody holds it open any more"
 
 
 def test_a_process_that_cannot_begin_ends_the_run():
