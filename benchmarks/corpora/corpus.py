@@ -10,11 +10,11 @@ takes longer by the parser, which needs a quarter of the bundled checkpoint's fo
 import gc
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import psutil
@@ -23,15 +23,17 @@ from attention_sieve.__main__ import GARBAGE_AFTER
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.corpus.manifest import STATISTICS, CorpusSettings, Manifest, score_path
 from attention_sieve.core.corpus.plan import corpus_plan, parse_corpus, write_plan
-from attention_sieve.core.corpus.run import ShardsDone, run, score_and_write
+from attention_sieve.core.corpus.run import run, score_and_write
 from attention_sieve.core.corpus.score_files import highest, read_role_scores, write_scores
 from attention_sieve.core.corpus.statistics import EVERYTHING, merged_statistics, statistics_of, write_statistics
 from attention_sieve.core.corpus.texts.text_shards import read_texts, write_texts
 from attention_sieve.core.engines.local import run_local
 from attention_sieve.core.engines.on_ray import run_on_ray
+from attention_sieve.core.engines.work import Do, Executor, TaskOutcome
 from attention_sieve.core.passes.texts import prepare_all, with_relations
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS, ROLE_REDUCTION, UNIFORM
 from attention_sieve.core.roles.roles import ROLES
+from attention_sieve.core.running import Journal
 from benchmarks.shared import material
 from benchmarks.shared.memory import in_own_process
 from benchmarks.shared.sentences import sentences
@@ -82,17 +84,16 @@ def planned(folder: Path, n_texts: int, shard_size: int, *, parses: bool = True)
     (folder / "texts.txt").write_text("\n".join(sentences(n_texts)) + "\n")
     settings = CorpusSettings(parses=parses)
     files = material.bundled("cpu").files
-    return write_plan(
-        folder / "results", corpus_plan(files, settings, str(folder / "texts.txt"), shard_size=shard_size)
-    )
+    plan = corpus_plan(files, settings, str(folder / "texts.txt"), shard_size=shard_size)
+    return write_plan(folder / "results", plan, Journal(None))
 
 
 def planned_on_trees(folder: Path, texts: Path, n_texts: int) -> Manifest:
     """A corpus of texts that are parsed beforehand, under the bundled checkpoint."""
-    parse_corpus(folder / "parsed", str(texts), None, partial(run_local, n_workers=1), n_texts)
+    parse_corpus(folder / "parsed", str(texts), None, partial(run_local, n_workers=1), Journal(None), n_texts)
     files = material.bundled("cpu").files
     plan = corpus_plan(files, CorpusSettings(), str(folder / "parsed"), shard_size=n_texts)
-    return write_plan(folder / "results", plan)
+    return write_plan(folder / "results", plan, Journal(None))
 
 
 def print_against_forward(folder: Path) -> Costs:
@@ -188,7 +189,7 @@ def print_two_processes(folder: Path) -> None:
     for name, engine in engines.items():
         manifest = planned(folder / name, N_SHARDS * SHARD, SHARD, parses=False)
         moments: list[Moment] = []
-        run(folder / name / "results", manifest, engine, report=partial(note, moments))
+        run(folder / name / "results", manifest, noted(engine, moments), Journal(None))
         first, *_, last = [moment for moment in moments if moment.n_done >= BEGUN]
         n_texts = (last.n_done - first.n_done) * SHARD
         rates[name] = n_texts / (last.clock - first.clock)
@@ -196,8 +197,15 @@ def print_two_processes(folder: Path) -> None:
         print(f"{name:<20}{rates[name]:>16.0f}{rates[name] / rates['1 process']:>8.2f}{each:>28.2f}", flush=True)
 
 
-def note(moments: list[Moment], progress: ShardsDone) -> None:
-    moments.append(Moment(progress.n_done, time.perf_counter(), processor_of_all()))
+def noted(engine: Executor, moments: list[Moment]) -> Executor:
+    """The engine, which also notes when each piece was done."""
+
+    def run_noted(begin: Callable[[], Do[Any, Any]], pieces: Sequence[Any]) -> Iterator[TaskOutcome[Any]]:
+        for outcome in engine(begin, pieces):
+            moments.append(Moment(len(moments) + 1, time.perf_counter(), processor_of_all()))
+            yield outcome
+
+    return run_noted
 
 
 def processor_of_all() -> float:

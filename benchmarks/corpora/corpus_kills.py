@@ -21,6 +21,7 @@ import psutil
 import transformers
 
 from attention_sieve.core.checkpoints.find import bundled_folder
+from attention_sieve.core.running import PROGRESS
 from benchmarks.shared.sentences import sentences
 
 N_TEXTS: Final = 20_000
@@ -80,8 +81,9 @@ def corpus(*arguments: str) -> None:
 
 
 def digest(folder: Path) -> dict[str, bytes]:
-    """Every file below a results folder but the plan, which names the time of nothing and the place of the texts."""
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    """Every file below a results folder but the journal, which tells how often it was begun, and when."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != PROGRESS)
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
 def report(what: str, one: dict[str, bytes], other: dict[str, bytes]) -> None:

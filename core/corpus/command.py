@@ -8,8 +8,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,16 +16,16 @@ import pandas as pd
 from attention_sieve.core.attention.settings import Kind
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.find import choose_device, find_checkpoint, randomly_initialised
-from attention_sieve.core.commands import INTERRUPTED, TABLE_FILE, TABLES, check_output, write_table
+from attention_sieve.core.commands import TABLE_FILE, TABLES, check_output, write_table
 from attention_sieve.core.comparison.sizes import LEAST_DIFFERENCE, difference_sizes
 from attention_sieve.core.corpus.manifest import MANIFEST, CorpusSettings, Manifest, read_manifest
 from attention_sieve.core.corpus.paired import read_differences, write_differences
-from attention_sieve.core.corpus.plan import SHARD_SIZE, corpus_plan, parse_corpus, write_plan
+from attention_sieve.core.corpus.plan import SHARD_SIZE, corpus_plan, existing_plan, parse_corpus, write_plan
 from attention_sieve.core.corpus.results import CorpusPart, open_results, remember_results
-from attention_sieve.core.corpus.run import REDUCTIONS, ShardsDone, alone, check, merge, named, reductions, run
+from attention_sieve.core.corpus.run import REDUCTIONS, alone, check, merge, named, reductions, run
 from attention_sieve.core.corpus.statistics import EVERYTHING, STRATUM_KINDS, Stratum
 from attention_sieve.core.corpus.texts.inputs import HUB
-from attention_sieve.core.engines.options import add_engine_options, check_engine, engine_of
+from attention_sieve.core.engines.options import add_engine_options, check_engine, counted, engine_of
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.options import (
     add_attention_option,
@@ -41,7 +39,7 @@ from attention_sieve.core.options import (
     add_too_long_option,
     settings_of,
 )
-from attention_sieve.core.progress import ProgressBar
+from attention_sieve.core.pauses import pausing
 from attention_sieve.core.relations.analysis import RELATION_NAMES
 from attention_sieve.core.relations.settings import DIRECTIONS
 from attention_sieve.core.roles.command import add_roles_options
@@ -51,10 +49,10 @@ from attention_sieve.core.roles.roles import role_title, shown_roles
 from attention_sieve.core.roles.tables import head_table
 from attention_sieve.core.roles.uncertainty.anytime import as_odds
 from attention_sieve.core.roles.usage import asked_for, role_options
+from attention_sieve.core.running import Journal, stopped_quietly
 from attention_sieve.core.texts.text import STREAMED
 
 RESULTS_FOLDER: Final = "folder of the results"
-READING_STOPPED: Final = "The texts were still being read, so the same command starts from the beginning."
 SHOWN_COLUMNS: Final = ("texts", "mean", "std", "low", "high", "t", "p", "p_uniform", "p_role", "p_adjusted", "holds")
 
 
@@ -144,62 +142,26 @@ def parse(arguments: argparse.Namespace) -> None:
     If it is interrupted, the same command continues. Texts that already have trees keep them.
     """
     check_engine(arguments)
-    engine = engine_of(arguments, "cpu")
-    with alone(arguments.output), _progress(READING_STOPPED) as shown:
+    engine = counted(engine_of(arguments, "cpu"), "shard")
+    with alone(arguments.output), _corpus_run(arguments.output) as journal:
         parsing = parse_corpus(
-            arguments.output, arguments.texts, _columns(arguments), engine, arguments.shard_size, shown.parsed
+            arguments.output, arguments.texts, _columns(arguments), engine, journal, arguments.shard_size
         )
-    print(f"{parsing.n_texts:,} texts parsed by {parsing.parser}: {arguments.output}")
-
-
-@dataclass
-class _Shown:
-    """Progress on standard error, and what is done when it ends early."""
-
-    bar: ProgressBar
-    stopped: str
-    """What to say after Ctrl+C."""
-
-    def read(self, n_texts: int) -> None:
-        """Show how many texts were read for a plan."""
-        self.bar.set_description("reading", refresh=False)
-        self.bar.reach(n_texts)
-
-    def parsed(self, n_parsed: int, n_texts: int) -> None:
-        """Show how many texts are parsed."""
-        self.stopped = f"{n_parsed:,} of {n_texts:,} texts are parsed; run the same command again to continue."
-        self.bar.reach(n_parsed, n_texts)
-
-    def scored(self, done: ShardsDone) -> None:
-        """Show how many shards are done."""
-        shards = f"{done.n_done:,} of {done.n_shards:,} shards"
-        self.stopped = f"{shards} are done; run the same command again to continue."
-        self.bar.set_description(shards, refresh=False)
-        self.bar.reach(done.n_texts)
+        print(f"{parsing.n_texts:,} texts parsed by {parsing.parser}: {arguments.output}")
 
 
 @contextmanager
-def _progress(stopped: str, n_texts: int | None = None) -> Iterator[_Shown]:
-    """Context manager that shows progress; after Ctrl+C, it prints what is done.
-
-    Args:
-        stopped: what to print after Ctrl+C if nothing is done yet.
-        n_texts: total number of texts, if known.
-    """
-    with ProgressBar(total=n_texts, unit="text") as bar:
-        shown = _Shown(bar, stopped)
-        try:
-            yield shown
-        except KeyboardInterrupt:
-            bar.close()
-            print(f"Stopped. {shown.stopped}", file=sys.stderr)
-            raise SystemExit(INTERRUPTED) from None
+def _corpus_run(folder: Path) -> Iterator[Journal]:
+    """The journal of the one run in a folder, which stops where it is asked to."""
+    journal = stopped_quietly(Journal(folder), "Run the same command again to continue.")
+    with journal as reports, pausing(reports.check):
+        yield reports
 
 
 def plan(arguments: argparse.Namespace) -> None:
     """Split the texts into shards and write a manifest; no model runs."""
     with alone(arguments.output):
-        manifest = _planned(arguments)
+        manifest = write_plan(arguments.output, _planned(arguments), Journal(None))
     print(f"{manifest.n_texts:,} texts in {len(manifest.shards):,} shards: {arguments.output}")
 
 
@@ -212,13 +174,14 @@ def run_corpus(arguments: argparse.Namespace) -> None:
     """
     check_engine(arguments)
     with alone(arguments.output):
-        manifest = _planned(arguments)
-        engine = engine_of(arguments, manifest.settings.device, manifest.settings.n_threads)
-        with _progress("Run the same command again to continue.", manifest.n_texts) as shown:
-            run(arguments.output, manifest, engine, partial(print, file=sys.stderr), shown.scored)
-    remember_results(arguments.output)
-    part = open_results(arguments.output).part()
-    print(f"{part.n_texts:,} of {manifest.n_texts:,} texts scored in {len(manifest.shards):,} shards.")
+        planned = _planned(arguments)
+        with _corpus_run(arguments.output) as journal:
+            manifest = write_plan(arguments.output, planned, journal)
+            engine = engine_of(arguments, manifest.settings.device, manifest.settings.n_threads)
+            run(arguments.output, manifest, counted(engine, "shard"), journal)
+            remember_results(arguments.output)
+            part = open_results(arguments.output).part()
+            print(f"{part.n_texts:,} of {manifest.n_texts:,} texts scored in {len(manifest.shards):,} shards.")
 
 
 def merge_corpus(arguments: argparse.Namespace) -> None:
@@ -231,7 +194,7 @@ def merge_corpus(arguments: argparse.Namespace) -> None:
 def verify(arguments: argparse.Namespace) -> None:
     """Check that every file of every shard is complete and unchanged; exits with code 2 if one is not."""
     manifest = read_manifest(arguments.folder)
-    states = check(arguments.folder, manifest)
+    states = check(arguments.folder, manifest, Journal(None))
     n_done = sum(state == "done" for state in states.values())
     print(f"{n_done:,} of {len(states):,} shards are complete and unchanged.")
     sentences = [
@@ -372,8 +335,9 @@ def _stratum(part: str | None) -> Stratum:
 
 
 def _planned(arguments: argparse.Namespace) -> Manifest:
-    """The plan of a folder: the existing one, or a new one."""
-    if arguments.texts is None and arguments.checkpoint is None and os.path.exists(arguments.output / MANIFEST):
+    """The plan of a folder: the existing one, or a new one without shards."""
+    has_plan = os.path.exists(arguments.output / MANIFEST)
+    if has_plan and arguments.texts is None and arguments.checkpoint is None:
         return read_manifest(arguments.output)
     if arguments.texts is None or arguments.checkpoint is None:
         missing = "--texts" if arguments.texts is None else "--checkpoint"
@@ -381,11 +345,10 @@ def _planned(arguments: argparse.Namespace) -> Manifest:
     files = find_checkpoint(arguments.checkpoint)
     if arguments.random_weights is not None:
         files = randomly_initialised(files, arguments.random_weights)
-    with _progress(READING_STOPPED) as shown:
-        planned = corpus_plan(
-            files, _settings(arguments, files), arguments.texts, _columns(arguments), arguments.shard_size
-        )
-        return write_plan(arguments.output, planned, shown.read)
+    planned = corpus_plan(
+        files, _settings(arguments, files), arguments.texts, _columns(arguments), arguments.shard_size
+    )
+    return existing_plan(arguments.output, planned) if has_plan else planned
 
 
 def _columns(arguments: argparse.Namespace) -> tuple[str, ...] | None:

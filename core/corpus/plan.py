@@ -1,7 +1,7 @@
 """Splits the texts of a corpus into shards, once: for a manifest, or to be parsed once for all checkpoints."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,7 +11,6 @@ from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.commands import make_folder, write_whole
 from attention_sieve.core.corpus.manifest import (
     FOLDERS,
-    MANIFEST,
     CorpusSettings,
     InputFile,
     Manifest,
@@ -35,8 +34,10 @@ from attention_sieve.core.corpus.texts.parsed import (
     write_parsing,
 )
 from attention_sieve.core.corpus.texts.text_shards import read_texts, shards_of, write_texts
-from attention_sieve.core.engines.work import Executor
+from attention_sieve.core.engines.work import Executor, run_missing
 from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.progress import ProgressBar
+from attention_sieve.core.running import Journal
 from attention_sieve.core.texts.parsers import parser_name
 from attention_sieve.core.texts.relations import dependencies, with_tree
 
@@ -44,6 +45,8 @@ SHARD_SIZE: Final = 10_000
 LARGEST_SHARD: Final = 1_000_000
 PARSED_AT_ONCE: Final = 256
 """Texts whose trees are in memory at once."""
+REPORTED: Final = 256
+"""Texts that are read from one report of how many there are to the next."""
 MOST_NAMES: Final = 64
 """Maximum number of data sets, or languages: each takes as much space in the statistics as the whole corpus."""
 WEIGHTS_AND_SETTINGS: Final = (".safetensors", "config.json", ".index.json")
@@ -83,23 +86,22 @@ def corpus_plan(
     )
 
 
-def write_plan(folder: Path, planned: Manifest, report: Callable[[int], None] = lambda _: None) -> Manifest:
-    """Read all texts once and write them shard by shard, then the manifest; a folder with the same plan is unchanged.
+def write_plan(folder: Path, planned: Manifest, journal: Journal) -> Manifest:
+    """Read all texts once and write them shard by shard, then the manifest; nothing is read where shards are planned.
 
     Args:
         folder: folder of the results, created if it does not exist.
-        planned: without shards, from `corpus_plan`.
-        report: called with the number of texts written.
+        planned: from `corpus_plan`, or the manifest of the folder.
 
     Returns: the manifest with its shards.
-    Raises: AnalysisError for texts that cannot be read, and a folder that holds another corpus or cannot be written.
+    Raises: AnalysisError for texts that cannot be read, and a folder that cannot be written.
     """
-    if (folder / MANIFEST).exists():
-        return _existing_plan(folder, planned)
+    if planned.shards:
+        return planned
     for name in FOLDERS:
         make_folder(folder / name)
     with written(folder):
-        manifest = replace(planned, shards=tuple(_written_shards(folder, planned, report)))
+        manifest = replace(planned, shards=tuple(_written_shards(folder, planned, journal)))
         write_manifest(folder, manifest)
     return manifest
 
@@ -142,26 +144,23 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _written_shards(folder: Path, planned: Manifest, report: Callable[[int], None]) -> Iterator[Shard]:
-    source, n_written = counted_names(corpus_texts(planned.texts, planned.text_columns)), 0
+def _written_shards(folder: Path, planned: Manifest, journal: Journal) -> Iterator[Shard]:
+    source = texts_read(planned.texts, planned.text_columns, journal)
     for number, shard_texts in enumerate(shards_of(source, planned.shard_size)):
         shard = Shard(f"{number:06}", len(shard_texts), "")
         path = text_path(folder, shard)
         write_whole(path, partial(write_texts, texts=shard_texts))
-        n_written += len(shard_texts)
-        report(n_written)
         yield Shard(shard.name, shard.n_texts, sha256_of(path))
-    if not n_written:
-        raise AnalysisError(f"{planned.texts} holds no text. Choose another folder.")
 
 
-def counted_names(texts: Iterable[CorpusText]) -> Iterator[CorpusText]:
-    """The same texts, counting their data sets and languages.
+def texts_read(source: str, columns: tuple[str, ...] | None, journal: Journal) -> Iterator[CorpusText]:
+    """The texts of `corpus_texts`, reported as they are read.
 
-    Raises: AnalysisError for more than MOST_NAMES data sets or languages.
+    Raises: AnalysisError for more than MOST_NAMES data sets or languages, and for no text.
     """
     counts: dict[str, set[str]] = {"data sets": set(), "languages": set()}
-    for text in texts:
+    n_read = 0
+    for text in ProgressBar(corpus_texts(source, columns), desc="reading", unit="text"):
         for (word, names), name in zip(counts.items(), (text.dataset, text.language)):
             names.add(name)
             if len(names) > MOST_NAMES:
@@ -169,10 +168,15 @@ def counted_names(texts: Iterable[CorpusText]) -> Iterator[CorpusText]:
                     f"The corpus has more than {MOST_NAMES} {word}, among them {name[:40]!r}. Each gets its own "
                     f"statistics: use fewer folders, or remove the column with the {word}."
                 )
+        if n_read % REPORTED == 0:
+            journal.part("Reading the texts", n_read)
+        n_read += 1
         yield text
+    if not n_read:
+        raise AnalysisError(f"{source} holds no text. Choose another folder.")
 
 
-def _existing_plan(folder: Path, planned: Manifest) -> Manifest:
+def existing_plan(folder: Path, planned: Manifest) -> Manifest:
     """The manifest of a folder, if it belongs to the same corpus.
 
     Raises: AnalysisError.
@@ -207,8 +211,8 @@ def parse_corpus(
     texts: str,
     columns: tuple[str, ...] | None,
     engine: Executor,
+    journal: Journal,
     shard_size: int = SHARD_SIZE,
-    report: Callable[[int, int], None] = lambda *_: None,
 ) -> Parsing:
     """Parse all texts and write them with their trees; after an interruption, the same call continues.
 
@@ -218,24 +222,20 @@ def parse_corpus(
         folder: folder of the parsed texts, created if it does not exist.
         texts, columns: as for `corpus_texts`.
         engine: parses shards.
+        journal: each shard is a piece.
         shard_size: texts per shard.
-        report: called with the number of parsed texts and of all texts.
 
     Raises: AnalysisError for texts that cannot be read, a folder of other texts, no parser, and a full disk.
     """
-    parsing = _split(folder, texts, columns, shard_size)
-    missing = [shard for shard in parsing.shards() if not parsed_path(folder, shard).is_file()]
-    n_parsed = parsing.n_texts - sum(map(parsing.n_texts_of, missing))
-    report(n_parsed, parsing.n_texts)
-    for outcome in engine(partial(_shard_parser, folder), missing):
-        if outcome.result is None:
-            raise AnalysisError(outcome.why)
-        n_parsed += parsing.n_texts_of(outcome.result)
-        report(n_parsed, parsing.n_texts)
+    parsing = _split(folder, texts, columns, shard_size, journal)
+    missing = {shard: shard for shard in parsing.shards() if not parsed_path(folder, shard).is_file()}
+    sizes = {shard: parsing.n_texts_of(shard) for shard in parsing.shards()}
+    run_missing(engine, partial(_shard_parser, folder), missing, sizes, journal)
+    journal.end("finished")
     return parsing
 
 
-def _split(folder: Path, texts: str, columns: tuple[str, ...] | None, shard_size: int) -> Parsing:
+def _split(folder: Path, texts: str, columns: tuple[str, ...] | None, shard_size: int, journal: Journal) -> Parsing:
     """The shards of a folder, which are written if they do not exist.
 
     Raises: AnalysisError.
@@ -267,13 +267,11 @@ def _split(folder: Path, texts: str, columns: tuple[str, ...] | None, shard_size
         return existing
     for name in (PARSED_FOLDER, UNPARSED_FOLDER):
         make_folder(folder / name)
-    source, n_texts, n_shards = counted_names(corpus_texts(texts, columns)), 0, 0
+    n_texts = n_shards = 0
     with written(folder / PARSING):
-        for shard_texts in shards_of(source, shard_size):
+        for shard_texts in shards_of(texts_read(texts, columns, journal), shard_size):
             write_whole(unparsed_path(folder, f"{n_shards:06}"), partial(write_texts, texts=shard_texts))
             n_texts, n_shards = n_texts + len(shard_texts), n_shards + 1
-        if not n_shards:
-            raise AnalysisError(f"{texts} holds no text. Choose another folder.")
         parsing = replace(expected, n_texts=n_texts, n_shards=n_shards)
         write_parsing(folder, parsing)
     return parsing

@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 
 from attention_sieve.core.checkpoints.folders import make_private, program_folder
 from attention_sieve.core.commands import write_whole
-from attention_sieve.core.corpus.manifest import STATISTICS, CorpusSettings, Manifest, read_manifest
+from attention_sieve.core.corpus.manifest import STATISTICS, CorpusSettings, Manifest, read_manifest, record_path
 from attention_sieve.core.corpus.statistics import (
     EVERYTHING,
     HISTOGRAM,
@@ -48,6 +48,7 @@ from attention_sieve.core.roles.analysis import (
 from attention_sieve.core.roles.hypotheses import LACKS, Criterion, HeadTests, tests_of_moments, untested
 from attention_sieve.core.roles.measures import SYNTACTIC
 from attention_sieve.core.roles.uncertainty.anytime import tests_of_evidence
+from attention_sieve.core.running import read_progress
 from attention_sieve.core.statistics.evidence import evidence_of
 from attention_sieve.core.statistics.means import Moments, means_of_squares, share_interval
 from attention_sieve.core.statistics.series import SCORE_BINS, SHARE_BINS, TAUS, Bins, Sums, with_zeros
@@ -176,11 +177,7 @@ def open_results(folder: Path) -> Results:
     Raises: AnalysisError for any other folder, and for results that are not merged, damaged, or of a newer version.
     """
     if not os.path.isfile(folder / STATISTICS):  # Path raises for a name that is too long
-        manifest = read_manifest(folder)
-        raise AnalysisError(
-            f"{folder} has {len(manifest.shards):,} shards and is not finished. Continue with: python -m "
-            "attention_sieve corpus run"
-        )
+        raise AnalysisError(_how_far(folder))
     file = open_statistics(folder / STATISTICS)
     try:
         facts = typed_json(file.metadata, _Facts)
@@ -196,6 +193,17 @@ def open_results(folder: Path) -> Results:
         n_too_long=facts.n_too_long,
         n_without_token=facts.n_without_token,
         file=file,
+    )
+
+
+def _how_far(folder: Path) -> str:
+    """How much of a corpus is done that is not finished, and what to do."""
+    shards, progress = read_manifest(folder).shards, read_progress(folder)
+    n_done = sum(record_path(folder, shard).exists() for shard in shards)
+    failure = f" {progress.message}" if progress is not None and progress.state == "failed" else ""
+    return (
+        f"{folder.name} is not finished: {n_done:,} of {len(shards):,} shards are done.{failure} Continue with: "
+        f"{PROGRAM} corpus run --output and this folder."
     )
 
 

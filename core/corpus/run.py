@@ -9,6 +9,7 @@ process ends, a shard is either done or as if it had not been started.
 import errno
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -50,10 +51,12 @@ from attention_sieve.core.corpus.statistics import (
 )
 from attention_sieve.core.corpus.texts.inputs import CorpusText
 from attention_sieve.core.corpus.texts.text_shards import read_texts
-from attention_sieve.core.engines.work import Executor
+from attention_sieve.core.engines.work import Executor, run_missing
 from attention_sieve.core.errors import AnalysisError, NoTokens, TextTooLong
 from attention_sieve.core.json_values import typed_json
 from attention_sieve.core.passes.texts import PassText, check_settings, prepare, trees
+from attention_sieve.core.pauses import pause
+from attention_sieve.core.running import Journal
 from attention_sieve.core.statistics.series import SCORE_BINS, Series, Values
 from attention_sieve.core.texts.relations import Dependencies
 from attention_sieve.core.texts.text import Text
@@ -178,6 +181,7 @@ def _prepared(
     n_too_long = n_without_token = 0
     truncate = settings.too_long == "truncate"
     for row, text in enumerate(texts):
+        pause()
         try:
             prepared[row] = prepare(checkpoint, text.text, settings.of_pass, position=row, truncate=truncate)
         except TextTooLong:
@@ -288,17 +292,6 @@ def clear_unfinished(folder: Path, names: Sequence[str]) -> None:
             path.unlink(missing_ok=True)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ShardsDone:
-    """How far a run is."""
-
-    n_done: int
-    """Finished shards, including those of earlier runs."""
-    n_shards: int
-    n_texts: int
-    """Texts of the shards finished in this run."""
-
-
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
     """Lock a results folder against other runs; the folder is created if necessary.
@@ -323,42 +316,38 @@ def alone(folder: Path) -> Iterator[None]:
         lock.release()
 
 
-def check(folder: Path, manifest: Manifest) -> dict[str, Soundness]:
+def check(folder: Path, manifest: Manifest, journal: Journal) -> dict[str, Soundness]:
     """Whether each shard of a corpus is complete and unchanged, by its name; reads all its files."""
-    return {shard.name: soundness(folder, manifest, shard) for shard in manifest.shards}
+    states: dict[str, Soundness] = {}
+    for shard in manifest.shards:
+        journal.part("Checking the shards", len(states), len(manifest.shards))
+        states[shard.name] = soundness(folder, manifest, shard)
+    return states
 
 
-def run(
-    folder: Path,
-    manifest: Manifest,
-    engine: Executor,
-    notify: Callable[[str], None] = lambda _: None,
-    report: Callable[[ShardsDone], None] = lambda _: None,
-) -> None:
+def run(folder: Path, manifest: Manifest, engine: Executor, journal: Journal) -> None:
     """Score the shards that are not done, then merge the statistics of all.
 
     Args:
         engine: scores shards.
-        notify: called with messages about damaged or foreign shards.
-        report: called with the progress.
+        journal: each shard is a piece; its notes name damaged and foreign shards, as does standard error.
 
     Raises: AnalysisError for the first shard that cannot be scored, and for a full disk; finished shards are kept.
     """
     check_versions(manifest)
     clear_unfinished(folder, (*FOLDERS, "."))
-    states = check(folder, manifest)
+    states = check(folder, manifest, journal)
     for problem, description in (("damaged", "damaged"), ("foreign", "computed with other settings")):
         if names := [name for name, state in states.items() if state == problem]:
-            notify(f"{named(names)}: {description}, computed again.")
-    missing = [shard for shard in manifest.shards if states[shard.name] != "done"]
-    n_done, n_texts = len(manifest.shards) - len(missing), 0
-    report(ShardsDone(n_done=n_done, n_shards=len(manifest.shards), n_texts=n_texts))
-    for outcome in engine(partial(scorer, folder, manifest), missing):
-        if outcome.result is None:
-            raise AnalysisError(outcome.why)
-        n_done, n_texts = n_done + 1, n_texts + missing[outcome.index].n_texts
-        report(ShardsDone(n_done=n_done, n_shards=len(manifest.shards), n_texts=n_texts))
+            note = f"{named(names)}: {description}, computed again."
+            journal.note(note)
+            print(note, file=sys.stderr)
+    missing = {shard.name: shard for shard in manifest.shards if states[shard.name] != "done"}
+    sizes = {shard.name: shard.n_texts for shard in manifest.shards}
+    run_missing(engine, partial(scorer, folder, manifest), missing, sizes, journal)
+    journal.part("Merging the statistics")
     merge(folder, manifest)
+    journal.end("finished")
 
 
 def named(names: list[str]) -> str:
@@ -406,6 +395,7 @@ def _record(folder: Path, manifest: Manifest, shard: Shard) -> ShardRecord:
 def _of_shards(folder: Path, manifest: Manifest) -> Iterator[Statistics]:
     expected = json.loads(json.dumps(manifest.facts()))
     for shard in manifest.shards:
+        pause()
         file = open_statistics(statistics_path(folder, shard))
         if dict(file.facts) != expected:
             raise AnalysisError(f"The statistics of shard {shard.name} are of another corpus. Run the corpus again.")

@@ -19,6 +19,7 @@ from attention_sieve.core.corpus.manifest import FORMAT, check_format
 from attention_sieve.core.corpus.texts.inputs import CorpusText
 from attention_sieve.core.errors import AnalysisError, first_line
 from attention_sieve.core.json_values import parse_json, typed_json
+from attention_sieve.core.pauses import pause
 from attention_sieve.core.roles.hypotheses import clearly_above
 from attention_sieve.core.statistics.evidence import STAKES, log_wealth
 from attention_sieve.core.statistics.series import BINS, TAUS, Series, Sums, counts_of, merged, no_sums, sums_of
@@ -160,6 +161,7 @@ def _wealth(
     """Wealth after bets on some texts, by TAUS, then against being clearly above uniform attention."""
     wealths = []
     for start in range(0, max(1, len(values)), AT_ONCE):
+        pause()
         batch = slice(start, start + AT_ONCE)
         # Where a role does not apply there is no score to bet on, so any threshold will do.
         against_uniform = clearly_above(np.where(np.isnan(uniform[batch]), 1, uniform[batch]))

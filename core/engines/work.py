@@ -1,8 +1,11 @@
 """Shared by both engines: tasks as plain values, and their outcomes."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
+
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.running import Journal
 
 Piece = TypeVar("Piece")
 Done = TypeVar("Done")
@@ -36,6 +39,35 @@ one task; both raise AnalysisError for bad input. The second argument is the tas
 be picklable. Outcomes come in order of completion. A task whose process ends is tried again, MOST_TRIES times at most.
 Where `pause` of attention_sieve.core.pauses raises, for example because a stop was requested, all processes end.
 AnalysisError is raised if no process can be set up."""
+
+
+def run_missing(
+    engine: Executor,
+    begin: Callable[[], Do[Any, Any]],
+    missing: Mapping[str, Any],
+    sizes: Mapping[str, int],
+    journal: Journal,
+) -> None:
+    """Do the missing pieces of a run on an engine; the others were kept from before.
+
+    Args:
+        begin: as in `Executor`.
+        missing: task of each piece that is to be done, by its name.
+        sizes: number of texts of each piece of the run, by its name.
+
+    Raises: AnalysisError for the first piece that cannot be done.
+    """
+    journal.plan(len(sizes), sum(sizes.values()))
+    for name in sizes.keys() - missing.keys():
+        journal.done(sizes[name], was_kept=True)
+    names = list(missing)
+    for outcome in engine(begin, list(missing.values())):
+        name = names[outcome.index]
+        journal.piece(name)
+        if outcome.result is None:
+            journal.failed(name, outcome.why)
+            raise AnalysisError(outcome.why)
+        journal.done(sizes[name])
 
 
 def died(n_tries: int) -> str:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from attention_sieve.core.corpus.texts.parquet_files import parquet_columns, parquet_rows
 from attention_sieve.core.errors import AnalysisError, TextError, first_line, quoted, shortened
+from attention_sieve.core.running import PROGRESS
 from attention_sieve.core.texts.tables import KNOWN_COLUMNS
 from attention_sieve.core.texts.text import MAX_CHARACTERS, READERS, STREAMED, Row, Text, text_cell, text_of
 
@@ -36,7 +37,7 @@ class CorpusText:
 
 
 def input_files(source: str) -> list[Path]:
-    """The files with texts below a folder, sorted; or the given file itself.
+    """The files with texts below a folder, sorted, without the journal of a run; or the given file itself.
 
     Raises: AnalysisError if there is none, and for a file of another format.
     """
@@ -49,7 +50,9 @@ def input_files(source: str) -> list[Path]:
         return [path]
     if not os.path.isdir(path):
         raise AnalysisError(f"There is no folder {shortened(source)}. Check the path.")
-    files = sorted(file for file in path.rglob("*") if file.suffix.lower() in STREAMED and file.is_file())
+    files = sorted(
+        file for file in path.rglob("*") if file.suffix.lower() in STREAMED and file.name != PROGRESS and file.is_file()
+    )
     if not files:
         raise AnalysisError(
             f"The folder {shortened(source)} holds no file that ends in {', '.join(STREAMED)}. Choose another."

@@ -8,10 +8,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from attention_sieve.core.corpus.plan import MOST_NAMES, counted_names
+from attention_sieve.core.corpus.plan import MOST_NAMES, texts_read
 from attention_sieve.core.corpus.texts.inputs import CorpusText, read_inputs
 from attention_sieve.core.corpus.texts.text_shards import read_texts, shards_of, write_texts
 from attention_sieve.core.errors import AnalysisError, TextError
+from attention_sieve.core.running import Journal
 from attention_sieve.core.texts.text import Text, read_file
 
 ROOT = Path(__file__).parents[3]
@@ -266,8 +267,10 @@ def test_shards_bring_texts_back_as_they_were(tmp_path):
 
 
 def test_too_many_data_sets_are_refused_while_they_are_read(tmp_path):
-    (text,) = read_file("a.txt", b"One")
-    texts = [CorpusText(text, f"set {number % MOST_NAMES}") for number in range(MOST_NAMES + 1)]
-    assert list(counted_names(texts)) == texts
+    file = tmp_path / "a.jsonl"
+    rows = [json.dumps({"text": "One", "dataset": f"set {number % MOST_NAMES}"}) for number in range(MOST_NAMES + 1)]
+    file.write_text("\n".join(rows))
+    assert len(list(texts_read(str(file), None, Journal(None)))) == MOST_NAMES + 1
+    file.write_text("\n".join([*rows, json.dumps({"text": "One", "dataset": "one more"})]))
     with pytest.raises(AnalysisError, match=f"more than {MOST_NAMES} data sets"):
-        list(counted_names([*texts, CorpusText(text, "one more")]))
+        list(texts_read(str(file), None, Journal(None)))

@@ -19,6 +19,7 @@ from attention_sieve.core.corpus.texts.text_shards import read_texts
 from attention_sieve.core.engines.local import run_local
 from attention_sieve.core.errors import AnalysisError, TextError
 from attention_sieve.core.passes.texts import prepare, queries_text
+from attention_sieve.core.running import Journal, read_progress
 from attention_sieve.core.texts.relations import dependencies, parse, with_tree
 from attention_sieve.core.texts.text import Text, read_typed
 from attention_sieve.core.texts.tokens import words_of
@@ -51,7 +52,7 @@ def texts(tmp_path_factory):
 def parsed(tmp_path_factory, texts):
     """A folder of parsed texts; a test must not change it."""
     folder = tmp_path_factory.mktemp("parsed") / "folder"
-    parse_corpus(folder, str(texts), None, HERE, SHARD)
+    parse_corpus(folder, str(texts), None, HERE, Journal(None), SHARD)
     return folder
 
 
@@ -125,30 +126,31 @@ def test_the_same_command_goes_on_and_parses_nothing_twice(texts, parsed, tmp_pa
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        parse_corpus(tmp_path, str(texts), None, stopped, SHARD)
+        parse_corpus(tmp_path, str(texts), None, stopped, Journal(None), SHARD)
     with pytest.raises(AnalysisError, match=r"3 of 4 shards in .* are not parsed yet"):
         list(corpus_texts(str(tmp_path), None))
-    begun, told = [], []
+    begun = []
 
     def counting(begin, shards):
         begun.extend(shards)
         return HERE(begin, shards)
 
-    parse_corpus(tmp_path, str(texts), None, counting, SHARD, lambda *counts: told.append(counts))
+    parse_corpus(tmp_path, str(texts), None, counting, Journal(tmp_path), SHARD)
     assert begun == ["000001", "000002", "000003"]
-    assert told == [(5, 18), (10, 18), (15, 18), (18, 18)]
+    progress = read_progress(tmp_path)
+    assert (progress.state, progress.step, progress.steps) == ("finished", 4, 4)
     assert contents(tmp_path) == contents(parsed)
     assert list((tmp_path / "unparsed").iterdir()) == []
 
 
 def test_a_process_that_was_killed_before_it_removed_the_unparsed_texts_loses_nothing(texts, parsed, tmp_path):
-    parse_corpus(tmp_path, str(texts), None, lambda *_: [], SHARD)  # split only
+    parse_corpus(tmp_path, str(texts), None, lambda *_: [], Journal(None), SHARD)  # split only
     whole = {shard: unparsed_path(tmp_path, shard).read_bytes() for shard in ("000000", "000001")}
-    parse_corpus(tmp_path, str(texts), None, HERE, SHARD)
+    parse_corpus(tmp_path, str(texts), None, HERE, Journal(None), SHARD)
     unparsed_path(tmp_path, "000000").write_bytes(whole["000000"])
     parsed_path(tmp_path, "000001").unlink()
     unparsed_path(tmp_path, "000001").write_bytes(whole["000001"])
-    parse_corpus(tmp_path, str(texts), None, HERE, SHARD)
+    parse_corpus(tmp_path, str(texts), None, HERE, Journal(None), SHARD)
     assert contents(tmp_path) == contents(parsed)
 
 
@@ -163,7 +165,7 @@ def test_a_folder_of_other_texts_is_refused(parsed, tmp_path):
     other = tmp_path / "other.txt"
     other.write_text("Other texts.\n")
     with pytest.raises(AnalysisError, match="contains different texts"):
-        parse_corpus(parsed, str(other), None, HERE, SHARD)
+        parse_corpus(parsed, str(other), None, HERE, Journal(None), SHARD)
 
 
 def test_a_damaged_folder_and_one_of_a_newer_version_are_named(tmp_path):
@@ -206,9 +208,9 @@ def test_trees_that_do_not_fit_their_texts_are_named(parsed, tmp_path, tree, mat
 
 
 def test_a_full_disk_stops_with_a_sentence_and_goes_on_later(texts, parsed, tmp_path):
-    parse_corpus(tmp_path, str(texts), None, lambda *_: [], SHARD)
+    parse_corpus(tmp_path, str(texts), None, lambda *_: [], Journal(None), SHARD)
     with files_up_to(100), pytest.raises(AnalysisError, match="Free some space and run the command again"):
-        parse_corpus(tmp_path, str(texts), None, HERE, SHARD)
-    parse_corpus(tmp_path, str(texts), None, HERE, SHARD)
+        parse_corpus(tmp_path, str(texts), None, HERE, Journal(None), SHARD)
+    parse_corpus(tmp_path, str(texts), None, HERE, Journal(None), SHARD)
     assert contents(tmp_path) == contents(parsed)
     assert read_texts(parsed_path(tmp_path, "000000"))

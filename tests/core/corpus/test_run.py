@@ -7,8 +7,10 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pandas as pd
@@ -44,6 +46,7 @@ from attention_sieve.core.roles.measures import ScoreSettings, role_scores
 from attention_sieve.core.roles.question import SCORES, scores_question
 from attention_sieve.core.roles.roles import FURTHER_ROLES, ROLES
 from attention_sieve.core.roles.uncertainty.anytime import role_evidence
+from attention_sieve.core.running import PROGRESS, ask_to_stop, read_progress
 from attention_sieve.core.statistics.series import TAUS, quantile
 from attention_sieve.core.surface.analysis import surface_question
 from attention_sieve.core.surface.frequencies import english_frequencies
@@ -138,12 +141,16 @@ def test_a_folder_of_the_version_before_opens_and_its_shards_are_done(done, tmp_
     del manifest["settings"]["roles"]
     (folder / MANIFEST).write_text(json.dumps(manifest | {"format": 1}))
     assert open_results(folder).part().tests(Criterion()).roles == ROLES
+    (folder / PROGRESS).unlink()
     assert corpus("verify", folder) == 0
     first = manifest["shards"][0]["sha256"]
     ingredients = [2, manifest["fingerprint"], manifest["settings"], manifest["versions"], first]
     key = hashlib.sha256(json.dumps(ingredients, sort_keys=True).encode()).hexdigest()
     assert key == read_manifest(done).key(read_manifest(done).shards[0])
-    assert corpus("run", "--output", folder, "--workers", 1) == 0, "merges what was done before"
+    (folder / DONE_FOLDER / "000004.json").unlink()
+    (folder / STATISTICS).unlink()
+    assert corpus("run", "--output", folder, "--workers", 1) == 0, "does what is left and merges it"
+    assert written(folder)[STATISTICS] == written(done)[STATISTICS]
     assert corpus("verify", folder) == 0
 
 
@@ -308,20 +315,46 @@ def test_a_run_that_is_killed_goes_on_to_the_same_bytes_in_another_process(check
         while not list((folder / DONE_FOLDER).glob("*.json")) and process.poll() is None:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(0.01)
+        assert read_progress(folder).state == "running"
         process.send_signal(signal.SIGKILL)
+    assert read_progress(folder).state == "left"
     (folder / SCORES_FOLDER / "x.part").write_bytes(b"half")
     assert corpus("run", "--output", folder, "--workers", 2) == 0
+    assert (read_progress(folder).state, read_progress(folder).step) == ("finished", 2)
     assert written(folder) == written(whole)
     assert not list(folder.rglob("*.part"))
+
+
+@pytest.mark.parametrize("engine", [("--workers", 1), ("--workers", 2), ("--workers", 1, "--engine", "ray")])
+def test_a_run_that_is_asked_to_stop_ends_in_the_middle_of_a_shard_and_goes_on(checkpoint, tmp_path, engine, capsys):
+    folder, texts = tmp_path / "stopped", tmp_path / "a.txt"
+    texts.write_text("\n".join(SENTENCES * 250))
+    assert corpus("plan", *options(checkpoint, texts, shard_size=1_000), "--output", folder) == 0
+    capsys.readouterr()
+
+    def stop_once_it_scores():
+        while getattr(read_progress(folder), "steps", 0) == 0:
+            time.sleep(0.01)
+        ask_to_stop(folder)
+
+    Thread(target=stop_once_it_scores, daemon=True).start()
+    assert corpus("run", "--output", folder, *engine) == 0
+    assert capsys.readouterr() == ("", "Stopped after 0 of 2. Run the same command again to continue.\n")
+    assert (read_progress(folder).state, read_progress(folder).step) == ("stopped", 0)
+    assert not list((folder / DONE_FOLDER).iterdir())
+    assert corpus("show", folder) == 2
+    assert "stopped is not finished: 0 of 2 shards are done. Continue with: " in capsys.readouterr().err
+    assert corpus("run", "--output", folder, "--workers", 1) == 0
+    assert (read_progress(folder).state, read_progress(folder).step) == ("finished", 2)
 
 
 def test_progress_is_told_in_a_file_now_and_then(checkpoint, texts, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(progress, "EVERY", 1e-9)
     assert corpus("plan", *options(checkpoint, texts), "--output", tmp_path / "r") == 0
-    assert capsys.readouterr().err.splitlines()[0].startswith("reading: 5 texts after")
+    assert capsys.readouterr().err.splitlines()[0].startswith("reading: 1 texts after")
     assert corpus("run", "--output", tmp_path / "r", "--workers", 1) == 0
     last = capsys.readouterr().err.splitlines()[-1]
-    assert re.fullmatch(r"5 of 5 shards: 23 of 23 texts after \d\d:\d\d, about 00:00 to go", last)
+    assert re.fullmatch(r"5 of 5 shards after \d\d:\d\d, about 00:00 to go", last)
 
 
 def test_a_second_run_in_the_same_folder_is_refused_until_the_first_has_ended(done, tmp_path, capsys):
@@ -343,6 +376,8 @@ def test_a_full_disk_stops_with_a_sentence_and_goes_on_later(done, checkpoint, t
     with files_up_to(10_000):
         assert corpus("run", "--output", folder, "--workers", 1) == 2
     assert "There is no space left for shard 000000" in capsys.readouterr().err
+    progress = read_progress(folder)
+    assert (progress.state, [failed.piece for failed in progress.failed]) == ("failed", ["000000"])
     assert not list(folder.rglob("*.part"))
     assert corpus("run", "--output", folder, "--workers", 1) == 0
     assert written(folder) == written(done)
