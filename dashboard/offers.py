@@ -179,14 +179,12 @@ def offered_results() -> dict[str, Path]:
     return {folder.name if names.count(folder.name) == 1 else str(folder): folder for folder in folders}
 
 
-def open_offered_results(name: str) -> "Results":
-    """Open an offered folder, or on a private server any folder.
+def results_folder(name: str) -> Path:
+    """An offered results folder, or on a private server any folder.
 
-    Raises: AnalysisError for a folder that is missing or has no results, a name that several folders have, and on a
-        public server a folder that is not offered.
+    Raises: AnalysisError for a folder that is missing, a name that several folders have, and on a public server a
+        folder that is not offered.
     """
-    from attention_sieve.core.corpus.results import open_results, remember_results
-
     folders = offered_results()
     if name not in folders and (is_public() or NETWORK_SHARE.match(name)):
         raise AnalysisError(f"These results folders are offered: {', '.join(folders) or 'none'}. Choose one of them.")
@@ -198,7 +196,17 @@ def open_offered_results(name: str) -> "Results":
             )
         if not folder.is_dir():
             raise AnalysisError(f"There is no results folder {name} here. Choose another one, or type its path.")
-    results = open_results(folder)
-    if not is_public() and results.folder.resolve() not in folders.values():
+    return folder
+
+
+def open_offered_results(name: str) -> "Results":
+    """Open such a folder.
+
+    Raises: AnalysisError as `results_folder`, and for a folder without results.
+    """
+    from attention_sieve.core.corpus.results import open_results, remember_results
+
+    results = open_results(results_folder(name))
+    if not is_public() and results.folder.resolve() not in offered_results().values():
         remember_results(results.folder)
     return results

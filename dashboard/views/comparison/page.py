@@ -43,7 +43,7 @@ from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.leading import lesson_panel, shows
 from attention_sieve.dashboard.views.other_checkpoints import buttons_of_steps, choose_others, other_checkpoints
 from attention_sieve.dashboard.views.pickers import halves
-from attention_sieve.dashboard.views.results.chosen import is_chosen
+from attention_sieve.dashboard.views.results.chosen import texts_or_results
 from attention_sieve.dashboard.views.text.on_screen import EXAMPLE_TYPED, text_on_screen
 from attention_sieve.dashboard.views.training.panel import running_panel
 
@@ -52,7 +52,7 @@ REVIEW_TYPED: Final = write_typed([REVIEW])
 
 
 def show() -> None:
-    frame.page("Compare", wording.SEE, results.compare if is_chosen() else _compare, NOTES)
+    frame.page("Compare", wording.SEE, texts_or_results(_compare, results.compare), NOTES)
 
 
 def _compare() -> None:

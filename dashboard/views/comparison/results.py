@@ -41,11 +41,9 @@ from attention_sieve.dashboard.views.role_grid.grid import show_role_grid
 FIELDS = ("texts", "mean_a", "mean_b", "difference", "low", "high", "t", "p", "p_adjusted", "differs")
 
 
-def compare() -> None:
+def compare(results: Results) -> None:
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        a = choosing.opened()
-        if a is None:
-            return
+        a = choosing.opened(results)
         other = _other(a)
     if other is None:
         choosing.say_what(a)

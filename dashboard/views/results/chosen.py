@@ -1,6 +1,8 @@
 """The chosen results folder, and the chosen part of its texts."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, Literal
 
 import streamlit as st
@@ -8,14 +10,16 @@ import streamlit as st
 from attention_sieve import __version__
 from attention_sieve.core.attention.settings import Head, highest_head
 from attention_sieve.core.command_lines import command_line, given_options
+from attention_sieve.core.corpus.manifest import STATISTICS
 from attention_sieve.core.corpus.results import CorpusPart, Results
 from attention_sieve.core.corpus.statistics import EVERYTHING, Stratum
 from attention_sieve.core.roles.hypotheses import Criterion, HeadTests
 from attention_sieve.core.roles.measures import USUAL_TAU
-from attention_sieve.dashboard import controls, state
+from attention_sieve.dashboard import controls, runs, state
 from attention_sieve.dashboard.files.provenance import THEN
-from attention_sieve.dashboard.offers import open_offered_results
+from attention_sieve.dashboard.offers import open_offered_results, results_folder
 from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.public import is_public
 from attention_sieve.dashboard.state import Choice
 from attention_sieve.dashboard.views.pickers import from_list
 from attention_sieve.dashboard.views.results import wording
@@ -45,19 +49,35 @@ class Opened:
         return next(iter(sums.n.shape[-2:] for sums in self.part.statistics.sums.values() if sums.n.ndim > 3))
 
 
-def is_chosen() -> bool:
-    """Whether the corpus of the sidebar is a results folder."""
-    return st.session_state.get("corpus") == controls.RESULTS
+def texts_or_results(on_texts: Callable[[], None], on_results: Callable[[Results], None]) -> Callable[[], None]:
+    """The body of a page on the corpus of the sidebar: on its texts, or where that is a results folder on this."""
+    return partial(_on_results, on_results) if st.session_state.get("corpus") == controls.RESULTS else on_texts
 
 
-def opened(question: Literal["roles", "surface"] = "roles") -> Opened | None:
-    """None while no folder is named; raises AnalysisError if the folder holds no results."""
-    choice, name = state.choice(), st.session_state.get("results")
+def _on_results(draw: Callable[[Results], None]) -> None:
+    """Draw the chosen results folder, below the panel of its run while that is on.
+
+    Raises: AnalysisError if the folder holds no results.
+    """
+    name = st.session_state.get("results")
     if not name:
         st.info(controls.wording.WAIT_RESULTS)
-        return None
-    results = open_offered_results(str(name))
-    scale = results.settings.scale
+        return
+    folder = results_folder(str(name))
+    if (progress := runs.look(folder)) is not None and progress.state == "running":
+        say = partial(wording.running, folder.name)
+        if is_public():
+            st.info(plain(say(progress)))
+        else:
+            stays = {"help": wording.STOP_HELP, "stopping": wording.STOPPING}
+            runs.panel(folder, "corpus run", say, **stays, changes=lambda _: None)
+        if not (folder / STATISTICS).is_file():
+            return
+    draw(open_offered_results(str(name)))
+
+
+def opened(results: Results, question: Literal["roles", "surface"] = "roles") -> Opened:
+    choice, scale = state.choice(), results.settings.scale
     if scale != choice.scale:  # tau of the test settings belongs to another scale
         choice = replace(choice, criterion=replace(choice.criterion, tau=USUAL_TAU[scale]))
     stratum = _stratum(results)

@@ -5,10 +5,11 @@ from typing import Final
 
 from attention_sieve.core.comparison.sizes import DifferenceSizes
 from attention_sieve.core.roles.hypotheses import FEW, FEWEST
+from attention_sieve.core.running import Progress
 from attention_sieve.core.statistics.series import TAUS
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.figure import counted
-from attention_sieve.dashboard.wording import CHOSEN_BEFORE, NOT_TESTED
+from attention_sieve.dashboard.wording import CHOSEN_BEFORE, NOT_TESTED, duration
 
 PART: Final = "Texts"
 PART_HELP: Final = "All texts of the corpus, or those of one data set, one language, or one length."
@@ -42,6 +43,17 @@ STOPPED: Final = "Stopped. The texts so far are those of the shards that were re
 PARTS: Final = "Side by side"
 NO_PARTS: Final = "The corpus has one part only."
 N_HIGHEST: Final = 20
+STOP_HELP: Final = "The shards that are being scored are lost. The others are kept, and the same command continues."
+STOPPING: Final = "Stopping …"
+
+
+def running(name: str, progress: Progress) -> str:
+    """How far the run of a corpus is."""
+    if progress.message:
+        n_all = f" of {progress.n_all:,}" if progress.n_all else ""
+        return f"{name}: {progress.message[:1].lower()}{progress.message[1:]}, {progress.n_done:,}{n_all} so far."
+    time_left = "" if progress.seconds_left is None else f", {duration(progress.seconds_left)} left"
+    return f"{name}: {progress.step:,} of {counted(progress.steps, 'shard')} done{time_left}."
 
 
 def corpus_line(name: str, checkpoint: str, n_texts: int, tokens: tuple[int, int], left_out: Sequence[str]) -> str:

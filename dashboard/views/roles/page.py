@@ -47,7 +47,7 @@ from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.heads_off import say_role_changes, with_all_on
 from attention_sieve.dashboard.views.leading import lesson_panel, shows
 from attention_sieve.dashboard.views.pickers import halves, one_of, some_of, toggle
-from attention_sieve.dashboard.views.results.chosen import busiest, is_chosen
+from attention_sieve.dashboard.views.results.chosen import busiest, texts_or_results
 from attention_sieve.dashboard.views.role_grid.evidence import evidence_chart
 from attention_sieve.dashboard.views.role_grid.grid import (
     grid_over,
@@ -70,7 +70,7 @@ NO_ROLE: Final = "none"
 
 
 def show() -> None:
-    frame.page("Roles", wording.SEE, results.roles if is_chosen() else _roles, NOTES)
+    frame.page("Roles", wording.SEE, texts_or_results(_roles, results.roles), NOTES)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

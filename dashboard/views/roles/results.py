@@ -7,6 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.corpus.results import Results
 from attention_sieve.core.corpus.statistics import EVERYTHING
 from attention_sieve.core.roles.hypotheses import FEW, HeadTests, few_texts, n_holding, tested_roles
 from attention_sieve.core.roles.roles import combinations, shown_roles
@@ -37,11 +38,9 @@ from attention_sieve.dashboard.views.results.raw import highest_texts
 from attention_sieve.dashboard.views.role_grid.grid import grid_of, number_columns, role_and_layer, show_role_grid
 
 
-def roles() -> None:
+def roles(results: Results) -> None:
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom", key="roles switches"):
-        opened = choosing.opened()
-        if opened is None:
-            return
+        opened = choosing.opened(results)
         by_evidence = _by_evidence(opened)
         finer = toggle(shared_wording.FINER, key="roles finer")
     tests = decided(opened, by_evidence)

@@ -27,7 +27,7 @@ from attention_sieve.dashboard.views.analysis import analysed, chosen_settings
 from attention_sieve.dashboard.views.asking import find, kept_finding
 from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.pickers import halves, toggle
-from attention_sieve.dashboard.views.results.chosen import is_chosen
+from attention_sieve.dashboard.views.results.chosen import texts_or_results
 from attention_sieve.dashboard.views.surface import results, wording
 from attention_sieve.dashboard.views.surface.functions import frequency_list, functions
 from attention_sieve.dashboard.views.surface.panels import (
@@ -46,7 +46,7 @@ REQUESTED: Final = "gradients asked for"
 
 
 def show() -> None:
-    frame.page("Where heads look", wording.SEE, results.surface if is_chosen() else _surface, NOTES)
+    frame.page("Where heads look", wording.SEE, texts_or_results(_surface, results.surface), NOTES)
 
 
 def _surface() -> None:

@@ -5,7 +5,7 @@ import pandas as pd
 import streamlit as st
 
 from attention_sieve.core.attention.settings import Head, highest_head
-from attention_sieve.core.corpus.results import CorpusPart
+from attention_sieve.core.corpus.results import CorpusPart, Results
 from attention_sieve.core.surface.statistics import HeadStatistics
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.surface.scatter import TITLES
@@ -28,10 +28,8 @@ from attention_sieve.dashboard.views.surface.panels import (
 from attention_sieve.dashboard.views.surface.tables import statistics_table
 
 
-def surface() -> None:
-    opened = choosing.opened("surface")
-    if opened is None:
-        return
+def surface(results: Results) -> None:
+    opened = choosing.opened(results, "surface")
     statistics = opened.part.surface(opened.choice.criterion.alpha)
     choosing.say_what(opened)
     labels, rare = opened.part.labels()

@@ -9,14 +9,15 @@ import pandas as pd
 import pytest
 import streamlit as st
 from corpus_material import corpus, write_corpus
-from reading import button, command_of, scores_in, sent, told
+from reading import button, command_of, said, scores_in, sent, told
 
 from attention_sieve.__main__ import main
-from attention_sieve.core.corpus.manifest import STATISTICS
+from attention_sieve.core.corpus.manifest import DONE_FOLDER, STATISTICS
 from attention_sieve.core.corpus.paired import DIFFERENCES
 from attention_sieve.core.corpus.results import open_results, recent_results
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.roles.hypotheses import Criterion, few_texts
+from attention_sieve.core.running import Journal
 from attention_sieve.dashboard import controls, offers, wording
 from attention_sieve.dashboard.plain import WORD_JOINER
 from attention_sieve.dashboard.views.results import raw
@@ -230,6 +231,41 @@ def test_a_server_started_with_results_shows_them_on_a_first_visit(app, small, f
     assert linked.session_state["corpus"] == controls.CORPORA[0]
     monkeypatch.setattr(sys, "argv", ["server.py", offers.OPTION, str(folders_of_results[0])])
     assert offers.named_results() == [folders_of_results[0]], "with a blank in place of the sign"
+
+
+def test_the_run_of_a_folder_is_watched_and_stopped_and_one_that_is_not_finished_is_said_to_be(
+    app, folders_of_results, tmp_path, monkeypatch
+):
+    folder = shutil.copytree(folders_of_results[0], tmp_path / "going-on")
+    monkeypatch.setenv(offers.RESULTS, str(folder))
+    chosen = {"corpus": controls.RESULTS, "results": "going-on", "corpus_text": ""}
+    journal = Journal(folder)
+    journal.part("Reading the texts", 256)
+    (folder / STATISTICS).unlink()
+    at = app("roles", **chosen)
+    (bar,) = at.get("progress")
+    assert bar.proto.text.replace("\\", "") == "going-on: reading the texts, 256 so far."
+    assert f"{N_TEXTS} texts of" not in told(at)
+    journal.plan(3, N_TEXTS)
+    journal.done(5, was_kept=True)
+    for page in ("surface", "compare"):
+        (bar,) = app(page, **chosen).get("progress")
+        assert bar.proto.text.replace("\\", "") == "going-on: 1 of 3 shards done."
+    monkeypatch.setenv("ATTENTION_SIEVE_PUBLIC", "1")
+    at = app("roles", **chosen)
+    assert "going-on: 1 of 3 shards done." in told(at)
+    assert not [each for each in at.button if each.label == wording.STOP_RUN]
+    monkeypatch.delenv("ATTENTION_SIEVE_PUBLIC")
+    button(app("roles", **chosen), wording.STOP_RUN).click().run()
+    assert journal.stop_asked()
+    journal.end("stopped")
+    (folder / DONE_FOLDER / "000001.json").unlink()
+    at = app("roles", **chosen)
+    assert not at.get("progress")
+    (error,) = said(at)
+    assert error.startswith("going-on is not finished: 2 of 3 shards are done. Continue with: ")
+    assert main(["corpus", "run", "--output", str(folder), "--workers", "1"]) == 0
+    assert f"{N_TEXTS} texts of" in told(app("roles", **chosen))
 
 
 def test_a_name_that_two_folders_have_or_none_is_said(folders_of_results, tmp_path, monkeypatch):
