@@ -60,8 +60,8 @@ def functions(surface: Surface) -> None:
     kinds = USUAL if argmax is None else tuple(FUNCTIONS)
     is_ordered = toggle(wording.BY_CONFIDENCE, key="by confidence", help=wording.BY_CONFIDENCE_HELP)
     confidence = surface.finding.heads.of("confidence")
-    figure = function_grid(by_head, confidence, "confidence", surface.heads, kinds, is_ordered=is_ordered)
-    chart("functions", figure, without_command(surface.facts), wording.VOITA_1C, selects=True)
+    figure = function_grid(by_head, confidence, "confidence", surface.numbers.heads, kinds, is_ordered=is_ordered)
+    chart("functions", figure, without_command(surface.numbers.facts), wording.VOITA_1C, selects=True)
 
 
 def head_functions(surface: Surface, tests: HeadTests | None, argmax: ByArgmax | None) -> dict[Head, list[Function]]:

@@ -14,6 +14,7 @@ from attention_sieve.core.surface.analysis import (
     SURFACE_ANALYSIS,
     GradientFinding,
     GradientSettings,
+    SurfaceFinding,
     SurfaceSettings,
 )
 from attention_sieve.dashboard import costs, state
@@ -23,14 +24,16 @@ from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.provenance import reads
 from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.views import frame
-from attention_sieve.dashboard.views.analysis import analysed, chosen_settings
+from attention_sieve.dashboard.views.analysis import Analysed, analysed, chosen_settings
 from attention_sieve.dashboard.views.asking import find, kept_finding
 from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences
 from attention_sieve.dashboard.views.pickers import halves, toggle
 from attention_sieve.dashboard.views.results.chosen import texts_or_results
 from attention_sieve.dashboard.views.surface import results, wording
 from attention_sieve.dashboard.views.surface.functions import frequency_list, functions
 from attention_sieve.dashboard.views.surface.panels import (
+    HeadNumbers,
     Surface,
     agreement,
     entropy_panels,
@@ -38,7 +41,7 @@ from attention_sieve.dashboard.views.surface.panels import (
     share_panels,
     summary,
 )
-from attention_sieve.dashboard.views.surface.tables import chosen_heads_table, head_grid, say_denominators, table
+from attention_sieve.dashboard.views.surface.tables import chosen_heads_table, head_grid, table
 
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS, paper_title=wording.PAPER_TITLE)
 REQUESTED: Final = "gradients asked for"
@@ -70,25 +73,34 @@ def _surface() -> None:
         found = analysed(visit, SURFACE_ANALYSIS, settings)
     if found is None:
         return
-    finding = found.finding
-    n_layers, n_heads = finding.heads.mean.shape[1:]
-    options = list[str]()
-    if (words := settings.frequencies) is not None:
-        options = ["--frequencies", reads("frequencies.txt", lambda: "\n".join(words.rank_of).encode())]
-    surface = Surface(
-        visit=visit,
-        finding=finding,
-        heads=state.chosen_heads(n_layers, n_heads, highest_head(finding.heads.of("confidence"))),
-        facts=provenance.corpus_facts(visit.choice, visit.engine, finding.n_texts) | found.facts(*options),
-    )
+    numbers = _numbers(found)
+    surface = Surface(visit=visit, finding=found.finding, numbers=numbers)
     with headline:
         _headline(surface)
         if settings.as_in_code:
             st.caption(wording.BY_CODE)
     with details:
         _details(surface)
-        state.put_in_link(surface.heads)
-        frame.link_to_inspect(surface.heads)
+        state.put_in_link(numbers.heads)
+        frame.link_to_inspect(numbers.heads)
+
+
+def _numbers(found: Analysed[SurfaceSettings, SurfaceFinding]) -> HeadNumbers:
+    finding, settings, visit = found.finding, found.settings, found.visit
+    n_layers, n_heads = finding.heads.mean.shape[1:]
+    options = list[str]()
+    if (words := settings.frequencies) is not None:
+        options = ["--frequencies", reads("frequencies.txt", lambda: "\n".join(words.rank_of).encode())]
+    files = visit.engine.files
+    return HeadNumbers(
+        statistics=finding.heads,
+        checkpoint=files.name,
+        alpha=settings.alpha,
+        heads=state.chosen_heads(n_layers, n_heads, highest_head(finding.heads.of("confidence"))),
+        reset=(files.name, files.fingerprint, state.n_pushed()),
+        facts=provenance.corpus_facts(visit.choice, visit.engine, finding.n_texts) | found.facts(*options),
+        as_in_code=settings.as_in_code,
+    )
 
 
 def _headline(surface: Surface) -> None:
@@ -113,31 +125,26 @@ def _details(surface: Surface) -> None:
     frame.tabs(
         "surface details",
         {
-            wording.SHARES: lambda: _shares(surface),
+            wording.SHARES: lambda: share_panels(surface.numbers),
             wording.ENTROPY: lambda: _entropy(surface),
-            wording.CHOSEN: lambda: chosen_heads_table(surface),
-            wording.HEADS: lambda: head_grid(surface),
+            wording.CHOSEN: lambda: chosen_heads_table(surface.numbers),
+            wording.HEADS: lambda: head_grid(surface.numbers),
             wording.FUNCTIONS: lambda: functions(surface),
             wording.LAYERS: lambda: _layers(surface),
-            wording.TABLE: lambda: table(surface),
+            wording.TABLE: lambda: table(surface.numbers, kept_sentences(surface.visit)),
         },
     )
 
 
-def _shares(surface: Surface) -> None:
-    share_panels(surface.finding.heads, surface.heads, surface.facts)
-    say_denominators(surface)
-
-
 def _entropy(surface: Surface) -> None:
     st.markdown(wording.ENTROPY_SEE)
-    entropy_panels(surface.finding.heads, surface.finding.uniform, surface.heads, surface.facts)
+    entropy_panels(surface.numbers, surface.finding.uniform)
 
 
 def _layers(surface: Surface) -> None:
     left, right = halves()
     with left:
-        agreement(surface.finding.layers, surface.facts)
+        agreement(surface.finding.layers, surface.numbers.facts)
     with right:
         gradients(surface)
 
@@ -155,7 +162,7 @@ def gradients(surface: Surface) -> None:
     texts, statistics = corpus_finding.finding.texts, corpus_finding.finding.statistics
     by_key = {wording.KEYS[name]: of_kind for name, of_kind in zip(statistics.names, statistics.mean, strict=True)}
     st.markdown(wording.on_gradients(len(texts), sum(of_text.n_masked for of_text in texts)))
-    facts = surface.facts | {"command": f"{surface.facts['command']} --gradients=gradients.parquet"}
+    facts = surface.numbers.facts | {"command": f"{surface.numbers.facts['command']} --gradients=gradients.parquet"}
     chart("gradients", gradient_lines(by_key), facts, wording.CLARK_3)
 
 

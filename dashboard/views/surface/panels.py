@@ -1,7 +1,7 @@
 """What the views of the page Where heads look share, over texts or over a corpus of any size."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,7 +12,6 @@ from jaxtyping import Float
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.surface.analysis import SurfaceFinding
 from attention_sieve.core.surface.statistics import HeadLabels, HeadStatistics
-from attention_sieve.dashboard.figures.head_map import Detail, HeadMap, round_bound
 from attention_sieve.dashboard.figures.surface.gradient_lines import agreement_lines
 from attention_sieve.dashboard.figures.surface.scatter import TITLES, entropy_panel, panels_of, share_scatter
 from attention_sieve.dashboard.views.charts import chart
@@ -25,13 +24,28 @@ MOSTLY: Final = {"first": "the first token", "cls": "[CLS]", "sep": "[SEP]"}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class HeadNumbers:
+    """The statistics of every head, whether they are of texts or of a results folder."""
+
+    statistics: HeadStatistics
+    checkpoint: str
+    alpha: float
+    """Of their intervals."""
+    heads: list[Head]
+    """The chosen heads."""
+    reset: Hashable
+    """Changes whenever the components have to take over the chosen heads."""
+    facts: dict[str, str]
+    as_in_code: bool = False
+    """Whether shares are divided as in the authors' code."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Surface:
     visit: Visit
     finding: SurfaceFinding
     """Over the texts of the corpus that were not left out."""
-    heads: list[Head]
-    """The chosen heads."""
-    facts: dict[str, str]
+    numbers: HeadNumbers
 
 
 def mostly(statistics: HeadStatistics) -> dict[str, Float[np.ndarray, "layer head"]]:
@@ -55,40 +69,33 @@ def summary(
     )
 
 
-def statistic_map(statistics: HeadStatistics, name: str, checkpoint: str, details: Sequence[Detail]) -> HeadMap:
-    """A statistic of every head, with details beside its mean."""
-    label, values = wording.STATISTICS[name], statistics.of(name)
-    return HeadMap(
-        title=label,
-        label=f"{label} of the heads of {checkpoint}",
-        values=values,
-        bound=round_bound(float(np.nanmax(values))),
-        details=[(wording.MEAN, values), *details],
-    )
-
-
-def share_panels(statistics: HeadStatistics, heads: Sequence[Head], facts: Mapping[str, str]) -> None:
+def share_panels(numbers: HeadNumbers) -> None:
     """Draw a panel for each group of kinds of keys that the texts have; chosen heads are ringed."""
+    statistics = numbers.statistics
     panels = panels_of(statistics)
     cells = halves() if len(panels) < 3 else thirds("top")
     for cell, (name, panel) in zip(cells, panels.items()):
         with cell:
-            chart(f"shares, {name}", share_scatter(statistics, panel, heads), facts, wording.CLARK_2, selects=True)
+            figure = share_scatter(statistics, panel, numbers.heads)
+            chart(f"shares, {name}", figure, numbers.facts, wording.CLARK_2, selects=True)
+    say_denominators(numbers)
 
 
-def entropy_panels(
-    statistics: HeadStatistics,
-    uniform: Mapping[str, Float[np.ndarray, " layer"]],
-    heads: Sequence[Head],
-    facts: Mapping[str, str],
-) -> None:
+def say_denominators(numbers: HeadNumbers) -> None:
+    """Say why shares of neighbours can add up to more than 1, unless they are divided as in the authors' code."""
+    if not numbers.as_in_code:
+        st.caption(wording.DENOMINATORS)
+
+
+def entropy_panels(numbers: HeadNumbers, uniform: Mapping[str, Float[np.ndarray, " layer"]]) -> None:
     """Draw a panel for each entropy that the texts have, on one scale; `uniform` are those of uniform attention."""
+    statistics = numbers.statistics
     values = [*(statistics.of(name) for name in TITLES), *uniform.values()]
     most = max((float(np.nanmax(value)) for value in values if np.isfinite(value).any()), default=0.0)
     for column, name in zip(halves(), (name for name in TITLES if np.isfinite(statistics.of(name)).any())):
         with column:
-            figure = entropy_panel(statistics, name, uniform[name], most, heads)
-            chart(name, figure, facts, wording.CLARK_4, selects=True)
+            figure = entropy_panel(statistics, name, uniform[name], most, numbers.heads)
+            chart(name, figure, numbers.facts, wording.CLARK_4, selects=True)
 
 
 def agreement(layers: HeadStatistics, facts: Mapping[str, str]) -> None:

@@ -8,16 +8,15 @@ import streamlit as st
 
 from attention_sieve.core.attention.settings import head_name
 from attention_sieve.core.surface.statistics import HeadStatistics
-from attention_sieve.dashboard import state
-from attention_sieve.dashboard.figures.head_map import NOT_APPLICABLE, intervals
+from attention_sieve.dashboard.figures.head_map import NOT_APPLICABLE, HeadMap, intervals, round_bound
 from attention_sieve.dashboard.figures.surface.scatter import LABELS, TITLES
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views.charts import head_selection, show_head_map
-from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences, with_sentences
+from attention_sieve.dashboard.views.descriptions.sentences import Sentences, with_sentences
 from attention_sieve.dashboard.views.pickers import from_list, some_of, toggle
 from attention_sieve.dashboard.views.surface import wording
-from attention_sieve.dashboard.views.surface.panels import Surface, statistic_map
+from attention_sieve.dashboard.views.surface.panels import HeadNumbers, say_denominators
 
 DEFAULT_STATISTICS: Final = ("sep", "first")
 """Default statistic of the grid: the first one of these that applies to the texts."""
@@ -29,27 +28,35 @@ OF_PAPER: Final = {
 """The figure of a paper that a statistic's grid corresponds to; the other statistics have none."""
 
 
-def head_grid(surface: Surface) -> None:
-    statistics = surface.finding.heads
+def head_grid(numbers: HeadNumbers) -> None:
+    statistics = numbers.statistics
     labels = {wording.STATISTICS[name]: name for name in statistics.names}
     applicable = [label for label, name in labels.items() if np.isfinite(statistics.of(name)).any()]
     defaults = [label for name in DEFAULT_STATISTICS if (label := wording.STATISTICS[name]) in applicable]
     name = from_list(wording.STATISTIC, labels, key="statistic", start=[*defaults, *applicable][0])
-    index = statistics.names.index(name)
-    if not np.isfinite(statistics.mean[index]).any():
+    index, label = statistics.names.index(name), wording.STATISTICS[name]
+    values = statistics.mean[index]
+    if not np.isfinite(values).any():
         st.info(wording.NO_VALUE)
         return
-    checkpoint = surface.visit.engine.files.name
-    ends = intervals(statistics.low[index], statistics.high[index], ".3g", wording.NO_INTERVAL)
-    n_layers, n_heads = statistics.mean.shape[1:]
+    n_layers, n_heads = values.shape
     details = [
-        (wording.interval(surface.visit.choice.criterion.alpha), ends),
+        (wording.MEAN, values),
+        (
+            wording.interval(numbers.alpha),
+            intervals(statistics.low[index], statistics.high[index], ".3g", wording.NO_INTERVAL),
+        ),
         (wording.TEXTS, [[str(statistics.n_texts[index])] * n_heads] * n_layers),
     ]
-    picture = statistic_map(statistics, name, checkpoint, details)
-    reset = (checkpoint, surface.visit.engine.files.fingerprint, state.n_pushed())
-    selection = head_selection("statistic map", surface.heads, reset)
-    show_head_map(picture, selection, file="head grid", facts=surface.facts)
+    picture = HeadMap(
+        title=label,
+        label=f"{label} of the heads of {numbers.checkpoint}",
+        values=values,
+        bound=round_bound(float(np.nanmax(values))),
+        details=details,
+    )
+    selection = head_selection("statistic map", numbers.heads, numbers.reset)
+    show_head_map(picture, selection, file="head grid", facts=numbers.facts)
     st.caption(plain(OF_PAPER.get(name, wording.NO_FIGURE)))
 
 
@@ -63,37 +70,32 @@ def statistics_table(statistics: HeadStatistics) -> pd.DataFrame:
     return pd.DataFrame({**columns, "texts": statistics.n_texts.repeat(n_layers * n_heads)}, index=index).reset_index()
 
 
-def table(surface: Surface) -> None:
-    statistics = surface.finding.heads
+def table(numbers: HeadNumbers, sentences: Sentences | None = None) -> None:
+    """Draw a table of all statistics; its files have what each head mostly does, where that is known."""
+    statistics = numbers.statistics
     rows = statistics_table(statistics)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         labels = [wording.STATISTICS[name] for name in statistics.names]
         picked = some_of(wording.ONLY_STATISTICS, labels, key="surface statistics", every="all statistics")
-        numbers = list(map(str, range(statistics.mean.shape[1])))
-        layers = some_of(wording.ONLY_LAYERS, numbers, key="surface layers", every="all layers")
+        layer_numbers = list(map(str, range(statistics.mean.shape[1])))
+        layers = some_of(wording.ONLY_LAYERS, layer_numbers, key="surface layers", every="all layers")
         only_chosen = toggle(wording.ONLY_CHOSEN, key="surface chosen")
     statistic_labels = rows["statistic"].map(wording.STATISTICS)
     is_selected = statistic_labels.isin(picked) & rows["layer"].astype(str).isin(layers)
     if only_chosen:
-        is_selected &= np.array([head in surface.heads for head in zip(rows["layer"], rows["head"])])
+        is_selected &= np.array([head in numbers.heads for head in zip(rows["layer"], rows["head"])])
     number = {name: st.column_config.NumberColumn(format="%.4f") for name in ("mean", "low", "high")}
     st.dataframe(rows.assign(statistic=statistic_labels)[is_selected], hide_index=True, column_config=number)
-    say_denominators(surface)
-    table_downloads("surface", with_sentences(rows[is_selected], kept_sentences(surface.visit)), surface.facts)
+    say_denominators(numbers)
+    table_downloads("surface", with_sentences(rows[is_selected], sentences), numbers.facts)
 
 
-def chosen_heads_table(surface: Surface) -> None:
-    statistics = surface.finding.heads
+def chosen_heads_table(numbers: HeadNumbers) -> None:
+    statistics = numbers.statistics
     columns = {
         head_name(*head): [NOT_APPLICABLE if np.isnan(value) else f"{value:.3f}" for value in statistics.mean[:, *head]]
-        for head in surface.heads
+        for head in numbers.heads
     }
     labels = [wording.STATISTICS[name] for name in statistics.names]
     st.dataframe(pd.DataFrame({"statistic": labels, **columns}), hide_index=True, height="content")
-    say_denominators(surface)
-
-
-def say_denominators(surface: Surface) -> None:
-    """Say why shares of neighbours can add up to more than 1, unless they are divided as in the authors' code."""
-    if not surface.finding.settings.as_in_code:
-        st.caption(wording.DENOMINATORS)
+    say_denominators(numbers)
