@@ -6,7 +6,6 @@ from functools import cached_property, partial
 from itertools import combinations as pairs_of
 from typing import Final
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -27,8 +26,6 @@ from attention_sieve.dashboard.components.venn import role_venn
 from attention_sieve.dashboard.figures.roles.combinations import NO_ROLE as NO_HELD
 from attention_sieve.dashboard.figures.roles.combinations import Overlaps
 from attention_sieve.dashboard.figures.roles.distributions import Violins, score_violins
-from attention_sieve.dashboard.figures.roles.layers import heads_per_layer
-from attention_sieve.dashboard.figures.roles.p_values import p_value_against_score, p_value_scatter
 from attention_sieve.dashboard.figures.roles.sensitivity import heads_by_tau, heads_by_texts
 from attention_sieve.dashboard.figures.roles.venn_svg import venn_svg
 from attention_sieve.dashboard.files.downloads import drawing_downloads, table_downloads
@@ -46,18 +43,17 @@ from attention_sieve.dashboard.views.evidence import wording as evidence_wording
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.heads_off import say_role_changes, with_all_on
 from attention_sieve.dashboard.views.leading import lesson_panel, shows
-from attention_sieve.dashboard.views.pickers import halves, one_of, some_of, toggle
+from attention_sieve.dashboard.views.pickers import halves, toggle
 from attention_sieve.dashboard.views.results.chosen import busiest, texts_or_results
 from attention_sieve.dashboard.views.role_grid.evidence import evidence_chart
 from attention_sieve.dashboard.views.role_grid.grid import (
     grid_over,
     how_decided,
-    number_columns,
     role_and_layer,
     show_role_grid,
 )
 from attention_sieve.dashboard.views.role_grid.notes import NOTES
-from attention_sieve.dashboard.views.roles import chance, copying_wording, results, wording, written
+from attention_sieve.dashboard.views.roles import chance, copying_wording, details, results, wording, written
 from attention_sieve.dashboard.views.roles.chance import Controlled
 from attention_sieve.dashboard.views.roles.copying import copying
 from attention_sieve.dashboard.views.saving import save_heads
@@ -290,13 +286,14 @@ def _grid(shown: _Shown, region: tuple[str, ...] | None) -> None:
 
 def _details(shown: _Shown) -> None:
     writes = {copying_wording.TITLE: lambda: copying(shown.visit, shown.heads)}
-    by_test = {"p-values": lambda: _p_values(shown)}
+    scale = shown.visit.choice.scale
+    by_test = {"p-values": lambda: details.p_values(shown.tests, shown.coarse, scale, shown.facts)}
     by_evidence = {"Evidence": lambda: _evidence(shown)}
     frame.tabs(
         "details",
         {
             "Combinations": lambda: _venn(shown),
-            "Per layer": lambda: _per_layer(shown),
+            "Per layer": lambda: details.per_layer(shown.tests, shown.coarse, shown.facts),
             **(by_test if shown.tested.bets is None else by_evidence),
             "Score distributions": lambda: _distributions(shown),
             "Sensitivity": lambda: _sensitivity(shown),
@@ -306,23 +303,6 @@ def _details(shown: _Shown) -> None:
             wording.WRITTEN: lambda: written.written_roles(shown.visit, shown.heads),
         },
     )
-
-
-def _per_layer(shown: _Shown) -> None:
-    tests = shown.tests
-    n_present = (~np.isnan(tests.mean)).any(axis=0).sum(axis=1)
-    n_holding = tests.holds.sum(axis=2)
-    majority_layers = {
-        role: np.flatnonzero(2 * n_holding[tests.roles.index(role)] > n_present).tolist() for role in shown.coarse
-    }
-    st.markdown(wording.most_of_layers({role: layers for role, layers in majority_layers.items() if layers}))
-    chart("roles per layer", heads_per_layer(tests, shown.coarse), shown.facts)
-
-
-def _p_values(shown: _Shown) -> None:
-    figures = {"heads in order": p_value_scatter, "mean score": p_value_against_score}
-    figure = one_of("Across", figures, key="p across")
-    chart("p-values", figure(shown.tests, shown.coarse, shown.visit.choice.scale), shown.facts)
 
 
 def _evidence(shown: _Shown) -> None:
@@ -390,16 +370,4 @@ def _table(shown: _Shown) -> None:
         table["positional"] = shown.matched.positional(tests).ravel()
     if tested.finding.rests_on_first is not None:
         table["rests_on_first"] = tested.finding.rests_on_first.ravel()
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        chosen_roles = some_of("Roles", list(map(role_title, tests.roles)), key="table roles", every="all roles")
-        numbers = [str(layer) for layer in sorted(table["layer"].unique())]
-        layers = some_of("Layers", numbers, key="table layers", every="all layers")
-        only_held = toggle("Only roles that are held", key="table held")
-    is_selected = table["role"].isin(chosen_roles) & table["layer"].isin(map(int, layers))
-    table = table[is_selected & (table["holds"] | (not only_held))]
-    explained = {
-        "stability": st.column_config.NumberColumn(format="percent", help=wording.STABILITY),
-        "rests_on_first": st.column_config.CheckboxColumn(shared_wording.RESTS_ON_FIRST, help=wording.RESTS_HELP),
-    }
-    st.dataframe(table, hide_index=True, column_config={**number_columns(), **explained})
-    table_downloads("roles", table, shown.facts, card=partial(role_card, head_table(tests)))
+    details.table(table, shown.facts, partial(role_card, head_table(tests)))

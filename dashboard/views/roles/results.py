@@ -20,8 +20,6 @@ from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.roles.combinations import Overlaps
 from attention_sieve.dashboard.figures.roles.distributions import Violins
 from attention_sieve.dashboard.figures.roles.from_counts import density_violins
-from attention_sieve.dashboard.figures.roles.layers import heads_per_layer
-from attention_sieve.dashboard.figures.roles.p_values import p_value_against_score
 from attention_sieve.dashboard.figures.roles.parts import scores_by_part
 from attention_sieve.dashboard.figures.roles.venn_svg import venn_svg
 from attention_sieve.dashboard.files.downloads import drawing_downloads, table_downloads
@@ -35,7 +33,8 @@ from attention_sieve.dashboard.views.results import chosen as choosing
 from attention_sieve.dashboard.views.results import wording
 from attention_sieve.dashboard.views.results.chosen import Opened, busiest, decided
 from attention_sieve.dashboard.views.results.raw import highest_texts
-from attention_sieve.dashboard.views.role_grid.grid import grid_of, number_columns, role_and_layer, show_role_grid
+from attention_sieve.dashboard.views.role_grid.grid import grid_of, role_and_layer, show_role_grid
+from attention_sieve.dashboard.views.roles import details
 
 
 def roles(results: Results) -> None:
@@ -89,17 +88,18 @@ def _grid(opened: Opened, tests: HeadTests, grid_roles: tuple[str, ...]) -> list
 
 
 def _details(opened: Opened, tests: HeadTests, coarse: tuple[str, ...], head: Head) -> None:
-    strength = {} if tests.evidence is not None else {"p-values": lambda: _p_values(opened, tests, coarse)}
+    scale, facts = opened.results.settings.scale, opened.facts
+    by_test = {"p-values": lambda: details.p_values(tests, coarse, scale, facts)}
     frame.tabs(
         "results details",
         {
             "Combinations": lambda: _venn(opened, tests, coarse),
-            "Per layer": lambda: chart("roles per layer", heads_per_layer(tests, coarse), opened.facts),
-            **strength,
+            "Per layer": lambda: details.per_layer(tests, coarse, facts),
+            **(by_test if tests.evidence is None else {}),
             "Score distributions": lambda: _densities(opened),
             wording.PARTS: lambda: _parts(opened, tests, coarse, head),
             wording.HIGHEST: lambda: _highest(opened, coarse, head),
-            "Table": lambda: _table(opened, tests),
+            "Table": lambda: details.table(head_table(tests), facts),
         },
     )
 
@@ -110,10 +110,6 @@ def _venn(opened: Opened, tests: HeadTests, coarse: tuple[str, ...]) -> None:
     overlaps = Overlaps(roles=roles, combinations=counts)
     role_venn(overlaps, Selection("results venn", None), shared_wording.OVERLAPS)
     drawing_downloads("overlap", shared_wording.OVERLAPS, opened.facts, partial(venn_svg, overlaps))
-
-
-def _p_values(opened: Opened, tests: HeadTests, coarse: tuple[str, ...]) -> None:
-    chart("p-values", p_value_against_score(tests, coarse, opened.results.settings.scale), opened.facts)
 
 
 def _densities(opened: Opened) -> None:
@@ -155,9 +151,3 @@ def _highest(opened: Opened, coarse: tuple[str, ...], head: Head) -> None:
         st.info(plain(f"The highest texts are those of all texts, not of {opened.part.stratum.title} alone."))
     role = from_list("Role", {LOOKS[role_name].label: role_name for role_name in coarse}, key="highest role")
     highest_texts(opened, role, head)
-
-
-def _table(opened: Opened, tests: HeadTests) -> None:
-    table = head_table(tests)
-    st.dataframe(table, hide_index=True, column_config=number_columns())
-    table_downloads("roles", table, opened.facts)
