@@ -245,7 +245,7 @@ def print_million(folder: Path) -> None:
     Cells are those of BERT-base's shape: 144 heads x 11 roles, of which the grid draws the 4 coarse ones, 576 cells.
     The bundled checkpoint has half as many layers, so each stands for two.
     """
-    settings = CorpusSettings().of(ROLE_ANALYSIS)
+    settings = CorpusSettings().analysis_settings(ROLE_ANALYSIS)
     everything = {(EVERYTHING,): np.arange(10_000)}
     pool = []
     for seed in range(POOL):
@@ -276,7 +276,7 @@ def print_million(folder: Path) -> None:
 
 def print_highest(folder: Path) -> None:
     """The top 20 texts of a head in a large shard: one column, then the rows of the texts."""
-    columns = ROLE_REDUCTION.columns(CorpusSettings().of(ROLE_ANALYSIS))
+    columns = ROLE_REDUCTION.columns(CorpusSettings().analysis_settings(ROLE_ANALYSIS))
     manifest = planned(folder / "large", 1_000, 1_000)
     results = folder / "large" / "results"
     path, texts = score_path(results, manifest.shards[0]), results / "texts" / "000000.parquet"

@@ -101,12 +101,12 @@ class CorpusSettings:
             raise AnalysisError(f"The number of threads is {self.n_threads}. Choose 1 to 1024.")
 
     @property
-    def of_pass(self) -> PassSettings:
+    def pass_settings(self) -> PassSettings:
         """Settings of a pass."""
         return PassSettings(self.kind, self.off)
 
     @property
-    def of_scores(self) -> ScoreSettings:
+    def score_settings(self) -> ScoreSettings:
         """Settings of the scores."""
         return ScoreSettings(
             roles=self.roles,
@@ -116,10 +116,10 @@ class CorpusSettings:
             parses=self.parses,
         )
 
-    def of(self, analysis: Analysis[Any, Any, Any, Any, Any]) -> Any:
+    def analysis_settings(self, analysis: Analysis[Any, Any, Any, Any, Any]) -> Any:
         """Settings of an analysis: the usual ones, but for what is said here of the scores."""
         usual = analysis.settings
-        return replace(usual, scores=self.of_scores) if isinstance(usual, RoleSettings) else usual
+        return replace(usual, scores=self.score_settings) if isinstance(usual, RoleSettings) else usual
 
 
 def versions() -> dict[str, str]:

@@ -63,7 +63,9 @@ def write_differences(a: Results, b: Results) -> Path:
     check_same_texts(a, b)
     pairs = zip(a.manifest.shards, b.manifest.shards, strict=True)
     rounding = max(ROUNDING[results.settings.dtype] for results in (a, b))
-    total = reduce(merged_statistics, (_of_shard(a, b, shard_a, shard_b, rounding) for shard_a, shard_b in pairs))
+    total = reduce(
+        merged_statistics, (_shard_differences(a, b, shard_a, shard_b, rounding) for shard_a, shard_b in pairs)
+    )
     path = differences_path(a, b)
     make_folder(path.parent)
     facts = {"reference": a.fingerprint, "compared": b.fingerprint, "texts": a.texts_sha256}
@@ -72,7 +74,7 @@ def write_differences(a: Results, b: Results) -> Path:
     return path
 
 
-def _of_shard(a: Results, b: Results, shard_a: Shard, shard_b: Shard, rounding: float) -> Statistics:
+def _shard_differences(a: Results, b: Results, shard_a: Shard, shard_b: Shard, rounding: float) -> Statistics:
     (scores_a, _), (scores_b, _) = (
         read_role_scores(score_path(results.folder, shard), results.settings.roles)
         for results, shard in ((a, shard_a), (b, shard_b))

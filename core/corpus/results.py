@@ -128,7 +128,7 @@ def cells_of(settings: CorpusSettings, n_layers: int, n_heads: int) -> dict[str,
     """Axes of the numbers of one text, by name of the series that are read here."""
     return {
         TOKENS: (),
-        **ROLE_REDUCTION.cells(settings.of(ROLE_ANALYSIS), n_layers, n_heads),
+        **ROLE_REDUCTION.cells(settings.analysis_settings(ROLE_ANALYSIS), n_layers, n_heads),
         **SURFACE_REDUCTION.cells(SURFACE_ANALYSIS.settings, n_layers, n_heads),
         **RELATION_REDUCTION.cells(RELATION_ANALYSIS.settings, n_layers, n_heads),
     }
@@ -339,7 +339,7 @@ class CorpusPart:
             means_of_squares(*numbers, right[place], squares.total[:, place])
             for place, numbers in enumerate(zip(cases.tolist(), n_texts, strict=True))
         ]
-        low, high = (np.stack(ends) for ends in zip(*(share_interval(each, alpha) for each in by_relation)))
+        low, high = (np.stack(ends) for ends in zip(*(share_interval(cases, alpha) for cases in by_relation)))
         has_cases = cases > 0
         return Relations(
             n_cases=cases,

@@ -62,7 +62,9 @@ from attention_sieve.core.texts.relations import Dependencies
 from attention_sieve.core.texts.text import Text
 
 AnyAnalysis = Analysis[Any, Any, Any, Any, Any]
-REDUCTIONS: Final = {each.name: (each, each.reduction) for each in ANALYSES if each.reduction is not None}
+REDUCTIONS: Final = {
+    analysis.name: (analysis, analysis.reduction) for analysis in ANALYSES if analysis.reduction is not None
+}
 """The analyses that corpora run, by name."""
 NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 NAMED: Final = 10
@@ -118,7 +120,7 @@ def scorer(folder: Path, manifest: Manifest) -> Callable[[Shard], ShardRecord]:
             "the corpus again in another folder."
         )
     checkpoint = load_checkpoint(files, device=settings.device, dtype=settings.dtype)
-    check_settings(checkpoint, settings.of_pass)
+    check_settings(checkpoint, settings.pass_settings)
     return lambda shard: score_and_write(checkpoint, folder, manifest, shard)
 
 
@@ -151,16 +153,16 @@ def score_shard(checkpoint: Checkpoint, texts: Sequence[CorpusText], settings: C
     if not prepared:
         raise AnalysisError("every text is either too long or has no tokens. Give other texts, or truncate them.")
     plain_texts = tuple(text.text for text in texts)
-    reading = Reading(checkpoint=checkpoint, of_pass=settings.of_pass, inputs=plain_texts, prepared=prepared)
+    reading = Reading(checkpoint=checkpoint, of_pass=settings.pass_settings, inputs=plain_texts, prepared=prepared)
     values: dict[str, np.ndarray] = {}
     series: dict[str, Series] = {}
     columns: dict[str, tuple[str, ...]] = {}
     for analysis, reduction in reductions(settings.questions):
-        of_analysis = settings.of(analysis)
-        numbers = _numbers(reading, analysis, reduction, of_analysis)
+        analysis_settings = settings.analysis_settings(analysis)
+        numbers = _numbers(reading, analysis, reduction, analysis_settings)
         values |= numbers
-        series |= reduction.series(numbers, of_analysis)
-        columns |= reduction.columns(of_analysis)
+        series |= reduction.series(numbers, analysis_settings)
+        columns |= reduction.columns(analysis_settings)
     n_tokens = np.array([prepared[row].n_tokens if row in prepared else 0 for row in range(len(texts))])
     lengths = np.where(n_tokens > 0, n_tokens, np.nan).astype(float)
     series[TOKENS] = Series(values=lengths, bins=SCORE_BINS)
@@ -183,7 +185,7 @@ def _prepared(
     for row, text in enumerate(texts):
         pause()
         try:
-            prepared[row] = prepare(checkpoint, text.text, settings.of_pass, position=row, truncate=truncate)
+            prepared[row] = prepare(checkpoint, text.text, settings.pass_settings, position=row, truncate=truncate)
         except TextTooLong:
             if settings.too_long == "error":
                 raise
@@ -200,7 +202,7 @@ def reductions(names: Sequence[str]) -> list[tuple[AnyAnalysis, Reduction[Any, A
     """
     if unknown := [name for name in names if name not in REDUCTIONS]:
         raise AnalysisError(f"There is no question {unknown[0][:40]!r}. Choose among {', '.join(REDUCTIONS)}.")
-    return [found for name, found in REDUCTIONS.items() if name in names]
+    return [reduced for name, reduced in REDUCTIONS.items() if name in names]
 
 
 def _numbers(
@@ -285,13 +287,6 @@ def soundness(folder: Path, manifest: Manifest, shard: Shard) -> Soundness:
     return "done" if is_sound else "damaged"
 
 
-def clear_unfinished(folder: Path, names: Sequence[str]) -> None:
-    """Remove files in folders of the results that were half written when a process was killed."""
-    for name in names:
-        for path in (folder / name).glob("*.part"):
-            path.unlink(missing_ok=True)
-
-
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
     """Lock a results folder against other runs; the folder is created if necessary.
@@ -335,7 +330,9 @@ def run(folder: Path, manifest: Manifest, engine: Executor, journal: Journal) ->
     Raises: AnalysisError for the first shard that cannot be scored, and for a full disk; finished shards are kept.
     """
     check_versions(manifest)
-    clear_unfinished(folder, (*FOLDERS, "."))
+    for name in (*FOLDERS, "."):
+        for path in (folder / name).glob("*.part"):  # half written when a process was killed
+            path.unlink(missing_ok=True)
     states = check(folder, manifest, journal)
     for problem, description in (("damaged", "damaged"), ("foreign", "computed with other settings")):
         if names := [name for name, state in states.items() if state == problem]:
@@ -362,7 +359,7 @@ def merge(folder: Path, manifest: Manifest) -> Statistics:
     Raises: AnalysisError if a shard is not done or was scored with something else, and for a full disk.
     """
     records = [_record(folder, manifest, shard) for shard in manifest.shards]
-    total = reduce(merged_statistics, _of_shards(folder, manifest))
+    total = reduce(merged_statistics, _shard_statistics(folder, manifest))
     counts = {
         "n_texts": manifest.n_texts,
         "n_too_long": sum(record.n_too_long for record in records),
@@ -392,7 +389,7 @@ def _record(folder: Path, manifest: Manifest, shard: Shard) -> ShardRecord:
     return record
 
 
-def _of_shards(folder: Path, manifest: Manifest) -> Iterator[Statistics]:
+def _shard_statistics(folder: Path, manifest: Manifest) -> Iterator[Statistics]:
     expected = json.loads(json.dumps(manifest.facts()))
     for shard in manifest.shards:
         pause()

@@ -78,12 +78,12 @@ def groups_of(
     groups: dict[tuple[Stratum, ...], list[int]] = {}
     for row, (text, length) in enumerate(zip(texts, lengths.tolist(), strict=True)):
         if n_tokens[row]:
-            of_kinds = (
+            parts = (
                 Stratum("data set", text.dataset),
                 Stratum("language", text.language),
                 Stratum("length", LENGTH_NAMES[length]),
             )
-            strata = (EVERYTHING, *(stratum for stratum in of_kinds if stratum.name))
+            strata = (EVERYTHING, *(stratum for stratum in parts if stratum.name))
             groups.setdefault(strata, []).append(row)
     ordered = sorted(groups, key=lambda strata: [stratum.order for stratum in strata])
     return {strata: np.array(groups[strata]) for strata in ordered}
@@ -111,9 +111,9 @@ def statistics_of(series: Mapping[str, Series], groups: Mapping[tuple[Stratum, .
 
     Raises: AnalysisError for an infinite number, and for a negative one in a series with bets.
     """
-    of_groups = ((strata, _of_rows(series, rows)) for strata, rows in groups.items())
-    of_strata = (replace(statistics, strata=(each,)) for strata, statistics in of_groups for each in strata)
-    return reduce(merged_statistics, of_strata)
+    by_group = ((strata, _row_statistics(series, rows)) for strata, rows in groups.items())
+    by_stratum = (replace(statistics, strata=(stratum,)) for strata, statistics in by_group for stratum in strata)
+    return reduce(merged_statistics, by_stratum)
 
 
 def merged_statistics(a: Statistics, b: Statistics) -> Statistics:
@@ -137,7 +137,7 @@ def merged_statistics(a: Statistics, b: Statistics) -> Statistics:
     )
 
 
-def _of_rows(series: Mapping[str, Series], rows: np.ndarray) -> Statistics:
+def _row_statistics(series: Mapping[str, Series], rows: np.ndarray) -> Statistics:
     """The statistics of some rows as one stratum."""
     return Statistics(
         strata=(EVERYTHING,),

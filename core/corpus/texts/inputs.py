@@ -70,13 +70,13 @@ def read_inputs(source: str, columns: Sequence[str] | None) -> Iterator[CorpusTe
     Raises: AnalysisError for a missing source; TextError, with the location, for a text that cannot be read.
     """
     if source.startswith(HUB):
-        yield from _of_hub(source.removeprefix(HUB), columns)
+        yield from _hub_texts(source.removeprefix(HUB), columns)
         return
     root = Path(source)
     for path in input_files(source):
         dataset, language = _names_of(path, root)
         try:
-            for text in _of_file(path, columns):
+            for text in _file_texts(path, columns):
                 yield replace(text, dataset=text.dataset or dataset, language=text.language or language)
         except TextError as error:
             raise TextError(f"{path}: {error}") from None
@@ -92,7 +92,7 @@ def _names_of(path: Path, root: Path) -> tuple[str, str]:
     return names.get(DATASET, first_plain), names.get(LANGUAGE, "")
 
 
-def _of_file(path: Path, columns: Sequence[str] | None) -> Iterator[CorpusText]:
+def _file_texts(path: Path, columns: Sequence[str] | None) -> Iterator[CorpusText]:
     reader = next(reader for reader in READERS if reader.suffix == path.suffix.lower())
     rows = _parquet_rows(path, columns) if reader.lines is None else reader.lines(_lines(path), columns)
     for row in rows:
@@ -164,7 +164,7 @@ def _named_in(row: Any, location: str) -> tuple[str, str]:
     return names[0], names[1]
 
 
-def _of_hub(name: str, columns: Sequence[str] | None) -> Iterator[CorpusText]:
+def _hub_texts(name: str, columns: Sequence[str] | None) -> Iterator[CorpusText]:
     """The texts of a data set of the hub, streamed."""
     try:
         from datasets import load_dataset

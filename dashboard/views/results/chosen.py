@@ -156,7 +156,7 @@ def _line(opened: Opened) -> str:
 
 
 def _say_scale(opened: Opened) -> None:
-    settings = opened.results.settings.of_scores
+    settings = opened.results.settings.score_settings
     if settings.scale != opened.choice.scale:
         st.info(wording.SCORED_WITH + plain(f"{settings.scale}, {settings.direction}."))
 
