@@ -35,6 +35,7 @@ def run_local(
     if n_workers == 1:
         function = begin()
         for index, piece in enumerate(pieces):
+            pause()
             yield _outcome(function, index, piece)
         return
     pool = _Pool(begin, pieces, n_workers, gpus)

@@ -21,6 +21,7 @@ from attention_sieve.core.knowledge.trials.result import STAGES, TrialResult, Tr
 from attention_sieve.core.knowledge.trials.trial import Trial, n_texts_of, name_of, row_path, task_sha256
 from attention_sieve.core.knowledge.vectors import usual_pooling
 from attention_sieve.core.passes.texts import check_settings, prepare_all
+from attention_sieve.core.pauses import pausing
 from attention_sieve.core.running import Journal, Stopped
 
 READING: Final = "Reading vectors"
@@ -195,14 +196,13 @@ def run_on(
     """
     results: dict[Trial, TrialResult] = {}
     n_texts = dict(zip(table, n_texts_of(table)))
-    with suppress(Stopped), journal:
+    with suppress(Stopped), journal, pausing(journal.check):
         journal.plan(len(table) * n_stages, sum(n_texts.values()) * n_stages)
         for is_last in (False, True):
             missing = [trial for trial in table if trial not in results]
             for outcome in engine(begin, missing):
                 trial, was_kept = missing[outcome.index], True
                 journal.piece(name_of(trial))
-                journal.check()
                 if outcome.result is not None:
                     results[trial], was_kept = outcome.result
                 elif is_last:
