@@ -12,7 +12,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from attention_sieve.core.roles.measures import Scale
-from attention_sieve.dashboard.figures.appearance import HIGHEST_TAU, LOOKS
+from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, HIGHEST_TAU, LOOKS
 from attention_sieve.dashboard.figures.figure import INK, alt, of_kind
 
 SCORE_TICKS: Final[dict[Scale, tuple[float, ...]]] = {
@@ -23,6 +23,9 @@ LEGEND_SYMBOL: Final = 30
 """Pixels of a mark in a legend and of the room around it."""
 LEGEND_SIGN: Final = 7
 """Pixels of a letter in a legend, at most on average."""
+MARKS: Final = ("circle", "triangle-up", "square", "diamond", "cross", "triangle-down", "triangle-right")
+DASHES: Final = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [12, 4])
+"""Of series: seven and five, so that 35 series differ without their colours."""
 Ends = tuple[float, float]
 LAYER_AXIS: Final = "layer (0 is next to the input)"
 STEP_AXIS: Final = "training step (0: before training)"
@@ -140,7 +143,7 @@ def lettered_legend(roles: Sequence[str]) -> "alt.Legend | None":
     return role_legend({role: LOOKS[role].lettered for role in roles}) if len(roles) > 1 else None
 
 
-def series_channel(channel: Any, labels: Sequence[str], looks: Sequence[object], field: str = "series") -> Any:
+def series_channel(channel: Any, labels: Sequence[str], looks: Sequence[object]) -> Any:
     """Channel that distinguishes series, with a legend if there are several; looks repeat if there are more series."""
     numbers = list(range(len(labels)))
     scale = alt.Scale(domain=numbers, range=[looks[number % len(looks)] for number in numbers])
@@ -154,7 +157,43 @@ def series_channel(channel: Any, labels: Sequence[str], looks: Sequence[object],
         labelLimit=0,
         labelExpr=f"{json.dumps(list(labels))}[datum.value]",
     )
-    return channel(field, type="nominal", scale=scale, legend=legend if len(labels) > 1 else None)
+    return channel("series", type="nominal", scale=scale, legend=legend if len(labels) > 1 else None)
+
+
+def series_line(rows: "alt.Chart", labels: Sequence[str]) -> "alt.Chart":
+    """A line for each series in a colour and dash of its own, through rows that have their positions."""
+    color, dash = series_channel(alt.Color, labels, HEAD_COLORS), series_channel(alt.StrokeDash, labels, DASHES)
+    return rows.mark_line(strokeWidth=2, aria=False).encode(color=color, strokeDash=dash)
+
+
+def series_points(rows: "alt.Chart", labels: Sequence[str], tooltip: "list[alt.Tooltip]", size: int) -> "alt.Chart":
+    """A mark at each row, in the colour of its series and a shape that tells them apart without colours."""
+    return rows.mark_point(filled=True, size=size, opacity=1).encode(
+        color=series_channel(alt.Color, labels, HEAD_COLORS),
+        shape=series_channel(alt.Shape, labels, MARKS),
+        tooltip=tooltip,
+    )
+
+
+def role_curves(
+    line: "alt.Chart", points: "alt.Chart", roles: Sequence[str], tooltip: "list[alt.Tooltip]"
+) -> "list[alt.Chart]":
+    """A line for each role, and marks that distinguish roles without colours."""
+    legend = lettered_legend(roles)
+    color = role_colors(alt.Color, roles, legend)
+    marks = points.mark_point(filled=True, size=34, opacity=1)
+    return [
+        line.mark_line(strokeWidth=2).encode(color=color),
+        marks.encode(color=color, shape=role_shapes(roles, legend), tooltip=tooltip),
+    ]
+
+
+def learning_curve(rows: "alt.Chart", is_validation: bool, tooltip: "list[alt.Tooltip]") -> "list[alt.Chart]":
+    """A line with its points: blue and round for training texts, else orange, square, and dashed beside the former."""
+    number, shape, dash = (1, "square", [5, 3]) if is_validation else (0, "circle", [1, 0])
+    look = {"aria": False, "color": HEAD_COLORS[number]}
+    points = rows.mark_point(filled=True, opacity=1, shape=shape, size=30, **look)
+    return [rows.mark_line(strokeWidth=2, strokeDash=dash, **look), points.encode(tooltip=tooltip)]
 
 
 def _width_of_two(labels: Sequence[str]) -> int:

@@ -9,13 +9,14 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LOOKS
+from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.axes import (
     lane_ends,
     lane_names,
     lane_scale,
     role_colors,
-    series_channel,
+    series_line,
+    series_points,
     tooltips,
 )
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, drawable, of_kind, template
@@ -28,7 +29,6 @@ BAR: Final = 18
 """Height of one checkpoint's bar, in pixels."""
 NAME: Final = 24
 """Characters of a checkpoint's name that fit beside a bar and in a legend."""
-DASHES: Final = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [12, 4])
 
 
 def roles_by_depth(
@@ -49,7 +49,7 @@ def roles_by_depth(
         pd.DataFrame(
             {
                 "kind": "share",
-                "number": number,
+                "series": number,
                 "checkpoint": drawable(name),
                 "role": role,
                 "share": row,
@@ -107,28 +107,16 @@ def _depth_spec(names: tuple[str, ...], roles: tuple[str, ...]) -> Spec:
         scale=alt.Scale(domain=[-0.02, 1.02], nice=False, zero=False),
         axis=alt.Axis(values=[0, 0.25, 0.5, 0.75, 1], format=".2~f", grid=False),
     )
-    color = series_channel(alt.Color, names, HEAD_COLORS, "number")
     tooltip = tooltips(
         "checkpoint", "role", "layer", ("depth", "relative depth", ".2f"), ("share", "share of heads", ".3~f")
     )
-    line = of_kind("share").mark_line(strokeWidth=2)
-    line = line.encode(
-        x=x,
-        y=y(lane_names([LOOKS[role].lines for role in reversed(roles)], FULL / 2)),
-        color=color,
-        strokeDash=series_channel(alt.StrokeDash, names, DASHES, "number"),
-        detail=alt.Detail("role:N"),
-    )
-    point = of_kind("share").mark_point(filled=True, size=45, opacity=1)
-    point = point.encode(
-        x=x,
-        y=y(lane_ends(len(roles), FULL, "1", "share of the layer's heads")),
-        color=color,
-        shape=series_channel(alt.Shape, names, tuple(look.shape for look in LOOKS.values()), "number"),
-        tooltip=tooltip,
-    )
+    rows = of_kind("share").encode(x=x, detail=alt.Detail("role:N"))
+    left = lane_names([LOOKS[role].lines for role in reversed(roles)], FULL / 2)
+    right = lane_ends(len(roles), FULL, "1", "share of the layer's heads")
     return template(
-        alt.layer(line, point).resolve_axis(y="independent"),
+        alt.layer(
+            series_line(rows.encode(y=y(left)), names), series_points(rows.encode(y=y(right)), names, tooltip, 45)
+        ).resolve_axis(y="independent"),
         title="Roles by relative depth",
         reading=("share of each layer's heads; first: the reference",),
         height=LANE * len(roles),

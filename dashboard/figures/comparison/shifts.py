@@ -9,12 +9,14 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.roles.measures import Scale
+from attention_sieve.core.statistics.means import half_interval, moments
 from attention_sieve.dashboard.figures.appearance import LOOKS, WORDS
 from attention_sieve.dashboard.figures.axes import (
     LAYER_AXIS,
     Ends,
+    ValueAxis,
     lane_scale,
     lettered_legend,
     note,
@@ -27,8 +29,9 @@ from attention_sieve.dashboard.figures.axes import (
     score_position,
     tooltips,
 )
-from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, alt, counted, of_kind, template
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, of_kind, template
 from attention_sieve.dashboard.figures.roles.layers import NARROWEST
+from attention_sieve.dashboard.figures.surface.head_dots import DotSeries, head_dots
 
 if TYPE_CHECKING:  # imports SciPy, which the steps of other pages do without
     from attention_sieve.core.comparison.differences import LayerShift, PairedTests
@@ -39,7 +42,6 @@ MARGIN: Final = 0.6
 """Room left and right of the layers, in layers."""
 NO_SCORE: Final = "No head has a score under both checkpoints."
 NO_CHANGE: Final = "No text has a score under both checkpoints."
-DIVERGENCE_AXIS: Final = "nats (at most ln 2 = 0.693)"
 
 LANE: Final = 84
 """Height of one role's row of bars, in pixels."""
@@ -129,40 +131,27 @@ def shift_by_layer(shifts: "Sequence[LayerShift]", alpha: float = 0.05, scale: S
     return Figure(spec, data, _shift_description(shifts, alpha, scale))
 
 
-def divergence_by_layer(divergence: Float[np.ndarray, "text layer head"]) -> Figure:
+def divergence_by_layer(
+    divergence: Float[np.ndarray, "text layer head"], alpha: float = 0.05, chosen: Sequence[Head] = ()
+) -> Figure:
     """Divergence of the attention of the same head under both checkpoints: a dot per head, a line for layer means.
 
     Args:
         divergence: mean Jensen-Shannon divergence of a head's rows, in nats, 0 to ln 2; NaN for a text that has none.
+        alpha: the intervals of the heads cover 1 - alpha.
     """
-    known = ~np.isnan(divergence)
-    texts = known.sum(axis=0)
-    means = np.divide(
-        np.where(known, divergence, 0).sum(axis=0), texts, where=texts > 0, out=np.full(texts.shape, np.nan)
+    texts, mean, squares = moments(divergence)
+    half = half_interval(texts, squares, alpha)
+    n_known, n_all = int((~np.isnan(divergence)).any(axis=(1, 2)).sum()), len(divergence)
+    series = DotSeries(label="divergence", mean=mean, low=mean - half, high=mean + half, n_texts=n_known)
+    axis = ValueAxis("nats (at most ln 2 = 0.693)", ".3~g", round_ends(mean.ravel())[1])
+    figure = head_dots([series], axis, title="Divergence of attention, by layer", chosen=chosen)
+    without = f" {counted(n_all - n_known, 'text')} without one left out." if n_known < n_all else ""
+    description = (
+        "Mean Jensen-Shannon divergence between the attention of the same head under both checkpoints, in nats, 0 to "
+        f"ln 2 = 0.693, over {counted(n_known, 'text')}, by layer. {figure.description}{without}"
     )
-    n_layers, n_heads = means.shape
-    layer, head = np.indices(means.shape).reshape(2, -1)
-    heads = pd.DataFrame(
-        {
-            "kind": "head",
-            "layer": layer,
-            "head": head,
-            "divergence": means.ravel(),
-            "texts": texts.ravel(),
-            "place": layer + WIDTH * ((head + 0.5) / n_heads - 0.5),
-        }
-    )
-    heads = heads[heads["divergence"].notna()]
-    layers = (
-        heads.groupby("layer", as_index=False)["divergence"].mean().assign(kind="layer", place=lambda t: t["layer"])
-    )
-    nothing = note_rows(heads.empty, "No text has the same tokens under both checkpoints.")
-    data = pd.concat([heads, layers, nothing])
-    return Figure(
-        _divergence_spec(n_layers, round_ends(heads["divergence"])[1]),
-        data,
-        _divergence_description(heads, layers, known),
-    )
+    return Figure(figure.spec, figure.data, description)
 
 
 def score_change_scatter(tests: "PairedTests", roles: Sequence[str], scale: Scale = "score") -> Figure:
@@ -226,23 +215,6 @@ def _shift_spec(roles: tuple[str, ...], n_layers: int, scale: Scale, ends: Ends)
     )
 
 
-@cache
-def _divergence_spec(n_layers: int, most: float) -> Spec:
-    x = places_axis("place", n_layers, MARGIN)
-    y = alt.Y("divergence:Q", title=DIVERGENCE_AXIS, scale=alt.Scale(domain=[0, most], nice=False))
-    head_tooltip = tooltips("layer", "head", ("divergence", "mean divergence (nats)", ".3~g"), "texts")
-    layer_tooltip = tooltips("layer", ("divergence", "mean of its heads (nats)", ".3~g"))
-    heads = of_kind("head").mark_circle(size=26, color=GREY, opacity=0.75).encode(x=x, y=y, tooltip=head_tooltip)
-    line = of_kind("layer").mark_line(color=INK, strokeWidth=1.5).encode(x=x, y=y)
-    means = of_kind("layer").mark_point(filled=True, color=INK, size=45, opacity=1, shape="diamond")
-    return template(
-        alt.layer(heads, line, means.encode(x=x, y=y, tooltip=layer_tooltip), note()),
-        title="Divergence of attention, by layer",
-        reading=("Jensen-Shannon; dot: a head, mean over texts; line: layer mean",),
-        height=260,
-    )
-
-
 def _shift_description(shifts: "Sequence[LayerShift]", alpha: float, scale: Scale) -> str:
     return (
         f"Mean {change_axis(scale)} by layer (compared checkpoint minus reference), with "
@@ -262,24 +234,6 @@ def _of_role(shift: "LayerShift") -> str:
     return (
         f"{name}: {shift.overall:+.3g} overall over {counted(shift.texts, 'text')}{p}; lowest {mean[low]:+.3g} in "
         f"layer {low}, highest {mean[high]:+.3g} in layer {high}; {counted(clear, 'interval')} without 0.{missing}"
-    )
-
-
-def _divergence_description(heads: pd.DataFrame, layers: pd.DataFrame, known: np.ndarray) -> str:
-    n_heads, n_all = len(heads), known[0].size
-    if not n_heads:
-        return (
-            f"No divergence to draw: none of {counted(len(known), 'text')} has the same tokens under both checkpoints."
-        )
-    n_known = int(known.any(axis=(1, 2)).sum())
-    top, most = heads.loc[heads["divergence"].idxmax()], layers.loc[layers["divergence"].idxmax()]
-    left_out = f" {counted(n_all - n_heads, 'head')} without a divergence left out." if n_heads < n_all else ""
-    texts = f" {counted(len(known) - n_known, 'text')} without one left out." if n_known < len(known) else ""
-    return (
-        f"Mean Jensen-Shannon divergence between the attention of the same head under both checkpoints, in nats, 0 to "
-        f"ln 2 = 0.693, over {counted(n_known, 'text')}: {heads['divergence'].mean():.3g} on average over "
-        f"{counted(n_heads, 'head')}, highest layer mean {most['divergence']:.3g} in layer {most['layer']:.0f}, "
-        f"highest head {top['divergence']:.3g} for {head_name(int(top['layer']), int(top['head']))}.{left_out}{texts}"
     )
 
 

@@ -8,8 +8,7 @@ import pandas as pd
 
 from attention_sieve.core.finetuning.chance import against_chance
 from attention_sieve.core.running import Progress
-from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
-from attention_sieve.dashboard.figures.axes import round_ends, steps_position, tooltips
+from attention_sieve.dashboard.figures.axes import learning_curve, round_ends, steps_position, tooltips
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, of_kind, template
 
 Measure = Literal["accuracy", "correlation"]
@@ -21,8 +20,6 @@ HELD_OUT_HEIGHT: Final = 120
 HEIGHT: Final = LOSS_HEIGHT + GAP + HELD_OUT_HEIGHT
 TICK: Final = 8
 """Height in pixels of the mark of a saved checkpoint."""
-BLUE, ORANGE = HEAD_COLORS[:2]
-"""Of training texts and of validation texts."""
 NOTHING: Final = "No steps yet."
 
 
@@ -109,10 +106,8 @@ def _losses(x: "alt.X", most: float) -> "alt.LayerChart":
     trained, held_out = of_kind("loss").encode(x=x, y=loss), of_kind("validation loss").encode(x=x, y=loss)
     note = of_kind("note").mark_text(aria=False, color=INK, fontSize=11, align="left", baseline="top", dy=12)
     return alt.layer(
-        trained.mark_line(aria=False, strokeWidth=2, color=BLUE),
-        _points(trained, "training loss", BLUE, "circle"),
-        held_out.mark_line(aria=False, strokeWidth=2, color=ORANGE, strokeDash=[5, 3]),
-        _points(held_out, "validation loss", ORANGE, "square"),
+        *learning_curve(trained, False, _at_step("training loss")),
+        *learning_curve(held_out, True, _at_step("validation loss")),
         *_one_answer("loss of one answer", loss),
         note.encode(x=alt.XValue(8), y=loss, text=alt.Text("label:N")),
     )
@@ -132,9 +127,8 @@ def _measures(x: "alt.X", measure: Measure) -> "alt.LayerChart":
     interval = of_kind("interval").mark_rule(aria=False, color=INK, strokeWidth=2)
     return alt.layer(
         *_one_answer("chance", y),
-        measured.mark_line(aria=False, strokeWidth=2, color=ORANGE),
         interval.encode(x=x, y=y, y2=alt.Y2("high")),
-        _points(measured, f"validation {measure}", ORANGE, "square"),
+        *learning_curve(measured, True, _at_step(f"validation {measure}")),
     )
 
 
@@ -147,10 +141,8 @@ def _one_answer(kind: str, y: "alt.Y") -> "list[alt.Chart]":
     ]
 
 
-def _points(curve: "alt.Chart", name: str, color: str, shape: str) -> "alt.Chart":
-    points = curve.mark_point(aria=False, filled=True, opacity=1, color=color, shape=shape, size=30)
-    step = alt.Tooltip("step:N", title="step", format=",d")
-    return points.encode(tooltip=[step, alt.Tooltip("value:N", title=name, format=".3~g")])
+def _at_step(name: str) -> "list[alt.Tooltip]":
+    return tooltips(("step", "step", ",d"), ("value", name, ".3~g"))
 
 
 def _description(progress: Progress, points: pd.DataFrame, measure: Measure) -> str:

@@ -10,15 +10,10 @@ import pandas as pd
 from attention_sieve.core.importance.pruning.curves import Curve
 from attention_sieve.core.importance.pruning.orders import RANDOM
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
-from attention_sieve.dashboard.figures.axes import series_channel
+from attention_sieve.dashboard.figures.axes import Ends, series_channel, series_line, series_points
 from attention_sieve.dashboard.figures.figure import GREY, Figure, Spec, alt, counted, interval, of_kind, template
-from attention_sieve.dashboard.figures.surface.head_dots import DASHES, MARKS
 
 HEIGHT: Final = 320
-_TWICE: Final = range(2 * len(HEAD_COLORS))
-_MARKS, _DASHES = ([looks[(n + n // len(HEAD_COLORS)) % len(looks)] for n in _TWICE] for looks in (MARKS, DASHES))
-"""When colours repeat, marks and dashes differ."""
-Ends = tuple[float, float]
 
 
 def pruning_curves(curves: Sequence[Curve], n_heads: int, name: str, chosen: str) -> Figure:
@@ -111,13 +106,10 @@ def _spec(orders: tuple[str, ...], name: str, ends: Ends, has_interval: bool) ->
         scale = alt.Scale(domain=list(ends), zero=False, nice=True)
         return alt.Y(field, type="quantitative", title=name, scale=scale, axis=alt.Axis(format=".3~g", tickCount=6))
 
-    color, shape = series_channel(alt.Color, orders, HEAD_COLORS), series_channel(alt.Shape, orders, _MARKS)
-    dash = series_channel(alt.StrokeDash, orders, _DASHES)
+    color, points = series_channel(alt.Color, orders, HEAD_COLORS), of_kind("point").encode(x=x, y=y("score"))
     random = of_kind("random").mark_area(aria=False, color=GREY, opacity=0.25)
     mean = of_kind("random").mark_line(aria=False, color=GREY, strokeWidth=2, strokeDash=[2, 3])
     interval = of_kind("interval").mark_area(aria=False, opacity=0.2)
-    line = of_kind("point").mark_line(aria=False, strokeWidth=2)
-    point = of_kind("point").mark_point(filled=True, size=45, opacity=1)
     share = alt.Tooltip("share:Q", title="share removed", format=".0%")
     removed = alt.Tooltip("removed:Q", title="heads removed", format=",d")
     drawn = of_kind("random").mark_point(filled=True, size=30, opacity=1, color=GREY)
@@ -138,19 +130,18 @@ def _spec(orders: tuple[str, ...], name: str, ends: Ends, has_interval: bool) ->
                     alt.Tooltip("most:Q", title="most", format=".3~g"),
                 ],
             ),
-            line.encode(x=x, y=y("score"), color=color, strokeDash=dash),
-            point.encode(
-                x=x,
-                y=y("score"),
-                color=color,
-                shape=shape,
-                tooltip=[
+            series_line(points, orders),
+            series_points(
+                points,
+                orders,
+                [
                     alt.Tooltip("order:N", title="order"),
                     removed,
                     share,
                     alt.Tooltip("score:Q", title=name, format=".3~g"),
                     alt.Tooltip("interval:N", title="95% interval"),
                 ],
+                45,
             ),
         ),
         title="Score as heads are removed",

@@ -7,10 +7,8 @@ from typing import Final
 import pandas as pd
 
 from attention_sieve.core.importance.pruning.curves import KeptFunction
-from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
-from attention_sieve.dashboard.figures.axes import series_channel
+from attention_sieve.dashboard.figures.axes import series_line, series_points
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, of_kind, template
-from attention_sieve.dashboard.figures.surface.head_dots import DASHES, MARKS
 
 HEIGHT: Final = 260
 
@@ -60,26 +58,15 @@ def _spec(names: tuple[str, ...]) -> Spec:
 
     x, y = alt.X(**axis("share", "share of heads removed")), alt.Y(**axis("kept", "share of its heads kept"))
     even = of_kind("even").mark_line(aria=False, color=INK, strokeDash=[2, 3], strokeOpacity=0.6)
-    color = series_channel(alt.Color, names, HEAD_COLORS)
-    line = of_kind("point").mark_line(aria=False, strokeWidth=2)
-    point = of_kind("point").mark_point(filled=True, size=50, opacity=1)
+    points = of_kind("point").encode(x=x, y=y)
+    tooltip = [
+        alt.Tooltip("function:N", title="function"),
+        alt.Tooltip("removed:Q", title="heads removed", format=",d"),
+        alt.Tooltip("count:N", title="kept"),
+        alt.Tooltip("random:N", title="kept at random (95% of draws)"),
+    ]
     return template(
-        alt.layer(
-            even.encode(x=x, y=y),
-            line.encode(x=x, y=y, color=color, strokeDash=series_channel(alt.StrokeDash, names, DASHES)),
-            point.encode(
-                x=x,
-                y=y,
-                color=color,
-                shape=series_channel(alt.Shape, names, MARKS),
-                tooltip=[
-                    alt.Tooltip("function:N", title="function"),
-                    alt.Tooltip("removed:Q", title="heads removed", format=",d"),
-                    alt.Tooltip("count:N", title="kept"),
-                    alt.Tooltip("random:N", title="kept at random (95% of draws)"),
-                ],
-            ),
-        ),
+        alt.layer(even.encode(x=x, y=y), series_line(points, names), series_points(points, names, tooltip, 50)),
         title="Functions of the remaining heads",
         reading=("dotted: average under random removal", "above it, a function lasts longer"),
         height=HEIGHT,

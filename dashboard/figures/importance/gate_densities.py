@@ -9,9 +9,8 @@ import pandas as pd
 from jaxtyping import Float
 
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
-from attention_sieve.dashboard.figures.axes import series_channel
+from attention_sieve.dashboard.figures.axes import series_channel, series_line, series_points
 from attention_sieve.dashboard.figures.figure import Figure, Spec, alt, of_kind, template
-from attention_sieve.dashboard.figures.surface.head_dots import DASHES, MARKS
 
 HEIGHT: Final = 240
 MOST: Final = len(HEAD_COLORS)
@@ -76,9 +75,7 @@ def _spec(names: tuple[str, ...]) -> Spec:
         scale=alt.Scale(domain=[0, 1], nice=False),
         axis=alt.Axis(values=[0, 0.25, 0.5, 0.75, 1], format=".2~f"),
     )
-    color = series_channel(alt.Color, names, HEAD_COLORS)
-    line = of_kind("line").mark_line(strokeWidth=2, aria=False)
-    stems = of_kind("stem").encode(x=x, color=color)
+    stems = of_kind("stem").encode(x=x, y=y)
     tooltip = [
         alt.Tooltip("head:N", title="head"),
         alt.Tooltip("what:N", title="gate"),
@@ -86,11 +83,11 @@ def _spec(names: tuple[str, ...]) -> Spec:
     ]
     return template(
         alt.layer(
-            line.encode(x=x, y=y, color=color, strokeDash=series_channel(alt.StrokeDash, names, DASHES)),
-            stems.mark_rule(strokeWidth=3, aria=False).encode(y=y, y2=alt.Y2(datum=0)),
-            stems.mark_point(filled=True, size=70, opacity=1).encode(
-                y=y, shape=series_channel(alt.Shape, names, MARKS), tooltip=tooltip
+            series_line(of_kind("line").encode(x=x, y=y), names),
+            stems.mark_rule(strokeWidth=3, aria=False).encode(
+                y2=alt.Y2(datum=0), color=series_channel(alt.Color, names, HEAD_COLORS)
             ),
+            series_points(stems, names, tooltip, 70),
         ),
         title=f"Gate of {names[0]}" if len(names) == 1 else "Gates of the chosen heads",
         reading=("stems: how likely the gate is exactly 0 or exactly 1",),

@@ -10,7 +10,7 @@ import pandas as pd
 from attention_sieve.core.attention.settings import head_name
 from attention_sieve.core.knowledge.reconstruction import Reconstruction
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
-from attention_sieve.dashboard.figures.axes import Ends, series_channel
+from attention_sieve.dashboard.figures.axes import Ends, series_line, series_points
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, drawable, of_kind, template
 from attention_sieve.dashboard.figures.knowledge.words import (
     NAME,
@@ -26,7 +26,6 @@ from attention_sieve.dashboard.figures.knowledge.words import (
 
 HEIGHT: Final = 300
 RANKS: Final = "heads of a checkpoint, the best first"
-DASHES: Final = ([1, 0], [6, 3], [2, 2])
 
 
 def localisation_curves(scores: Sequence[Scores], baselines: Mapping[str, float], name: str) -> Figure:
@@ -77,20 +76,19 @@ def _line(number: int, scores: Scores) -> pd.DataFrame:
 @lru_cache(maxsize=32)
 def _curves_spec(labels: tuple[str, ...], most: int, name: str, ends: Ends) -> Spec:
     x = rank_axis("rank:Q", RANKS, most)
-    y, color = score_axis("value", name, ends), series_channel(alt.Color, labels, HEAD_COLORS)
+    y = score_axis("value", name, ends)
     tooltip = [
         alt.Tooltip("name:N", title="head"),
         alt.Tooltip("checkpoint:N", title="checkpoint"),
         alt.Tooltip("rank:Q", title="place", format="d"),
         alt.Tooltip("value:Q", title=name, format=".3f"),
     ]
-    heads = of_kind("head")
-    line = heads.mark_line(strokeWidth=2, aria=False)
+    heads = of_kind("head").encode(x=x, y=y)
     return template(
         alt.layer(
             *baseline_marks(rank_axis("place:Q", RANKS, most), y),
-            line.encode(x=x, y=y, color=color, strokeDash=series_channel(alt.StrokeDash, labels, DASHES)),
-            heads.mark_point(filled=True, size=26, opacity=1).encode(x=x, y=y, color=color, tooltip=tooltip),
+            series_line(heads, labels),
+            series_points(heads, labels, tooltip, 26),
         ),
         title="Is the task known to few heads, or to many?",
         reading=("steep: few heads predict it; flat: many do",),

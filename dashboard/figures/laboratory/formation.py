@@ -12,8 +12,15 @@ from jaxtyping import Float
 
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.running import ValidationResult
-from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LOOKS
-from attention_sieve.dashboard.figures.axes import apart, role_colors, role_shapes, round_ends, steps_position
+from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.axes import (
+    apart,
+    learning_curve,
+    role_colors,
+    role_shapes,
+    round_ends,
+    steps_position,
+)
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, of_kind, template
 
 LOSS_HEIGHT, GAP, SHARE_HEIGHT = 130, 30, 170
@@ -109,8 +116,7 @@ def _losses(x: "alt.X", most: float) -> "alt.LayerChart":
     return alt.layer(
         of_kind("guess").mark_rule(color=INK, strokeDash=[2, 3]).encode(y=y),
         label.encode(x=alt.XValue("width"), y=y, text=alt.Text("label:N")),
-        losses.mark_line(strokeWidth=2, color=HEAD_COLORS[0]),
-        losses.mark_point(filled=True, opacity=1, color=HEAD_COLORS[0], size=30).encode(tooltip=tooltip),
+        *learning_curve(losses, False, tooltip),
     )
 
 

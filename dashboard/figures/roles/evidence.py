@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from attention_sieve.core.roles.uncertainty.anytime import odds
 from attention_sieve.dashboard.figures.appearance import LOOKS
-from attention_sieve.dashboard.figures.axes import lettered_legend, note, note_rows, role_colors, role_shapes
+from attention_sieve.dashboard.figures.axes import note, note_rows, role_curves
 from attention_sieve.dashboard.figures.figure import INK, MOST_MARKS, Figure, Spec, alt, counted, of_kind, template
 
 HEIGHT: Final = 260
@@ -86,16 +86,13 @@ def _spec(roles: tuple[str, ...], name: str, n_texts: int, ends: tuple[int, int]
         alt.Tooltip("texts:N", title="texts"),
         alt.Tooltip("odds:N", title="evidence"),
     ]
-    legend = lettered_legend(roles)
     line = of_kind("needed").mark_rule(color=INK, strokeDash=[6, 3]).encode(y=y)
     label = of_kind("needed").mark_text(color=INK, fontSize=11, align="left", baseline="bottom", dx=4, dy=-2)
     label = label.encode(x=alt.XValue(0), y=y, text=alt.Text("label:N"))
-    curves = of_kind("evidence").mark_line(strokeWidth=2)
-    curves = curves.encode(x=x, y=y, color=role_colors(alt.Color, roles, legend))
-    points = of_kind("point").mark_point(filled=True, size=34, opacity=1)
-    points = points.encode(
-        x=x, y=y, color=role_colors(alt.Color, roles, legend), shape=role_shapes(roles, legend), tooltip=tooltip
-    )
+    curves, points = (of_kind(kind).encode(x=x, y=y) for kind in ("evidence", "point"))
     return template(
-        alt.layer(line, curves, points, label, note()), title=f"Evidence for {name}", reading=READING, height=HEIGHT
+        alt.layer(line, *role_curves(curves, points, roles, tooltip), label, note()),
+        title=f"Evidence for {name}",
+        reading=READING,
+        height=HEIGHT,
     )

@@ -9,7 +9,7 @@ import pandas as pd
 from attention_sieve.core.roles.measures import Scale
 from attention_sieve.core.roles.uncertainty.sensitivity import BAND, RESAMPLES, CountsByTau, CountsByTexts
 from attention_sieve.dashboard.figures.appearance import LOOKS, WORDS
-from attention_sieve.dashboard.figures.axes import lettered_legend, role_colors, role_shapes
+from attention_sieve.dashboard.figures.axes import lettered_legend, role_colors, role_curves
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, of_kind, percent, template
 
 HEIGHT: Final = 260
@@ -80,7 +80,8 @@ def _tau_spec(roles: tuple[str, ...], n_heads: int, scale: Scale, ends: tuple[fl
     line = of_kind("tau").mark_rule(color=INK, strokeDash=[6, 3]).encode(x=x)
     label = of_kind("tau").mark_text(color=INK, fontSize=11, align="left", baseline="top", dx=4)
     label = label.encode(x=x, y=alt.YValue(0), text=alt.Text("label:N"))
-    curves = _curves(roles, x, "heads", n_heads, tooltip)
+    counts = of_kind("count").encode(x=x, y=_heads("heads", n_heads))
+    curves = role_curves(counts, counts, roles, tooltip)
     return template(alt.layer(line, label, *curves), title="Heads by tau", height=HEIGHT)
 
 
@@ -99,24 +100,13 @@ def _texts_spec(roles: tuple[str, ...], n_heads: int, sizes: tuple[int, ...]) ->
     band = of_kind("count").mark_area(opacity=0.25)
     color = role_colors(alt.Color, roles, lettered_legend(roles))
     band = band.encode(x=x, y=_heads("low", n_heads), y2=alt.Y2("high"), color=color)
-    curves = _curves(roles, x, "median", n_heads, tooltip)
+    medians = of_kind("count").encode(x=x, y=_heads("median", n_heads))
     return template(
-        alt.layer(band, *curves),
+        alt.layer(band, *role_curves(medians, medians, roles, tooltip)),
         title="Heads by number of texts",
         reading=(BAND_READING,),
         height=HEIGHT,
     )
-
-
-def _curves(
-    roles: tuple[str, ...], x: "alt.X", field: str, n_heads: int, tooltip: "list[alt.Tooltip]"
-) -> "tuple[alt.Chart, alt.Chart]":
-    """A line for each role, and marks that distinguish roles without colours."""
-    y, legend = _heads(field, n_heads), lettered_legend(roles)
-    lines = of_kind("count").mark_line(strokeWidth=2).encode(x=x, y=y, color=role_colors(alt.Color, roles, legend))
-    marks = of_kind("count").mark_point(filled=True, size=34, opacity=1)
-    color, shape = role_colors(alt.Color, roles, legend), role_shapes(roles, legend)
-    return lines, marks.encode(x=x, y=y, color=color, shape=shape, tooltip=tooltip)
 
 
 def _heads(field: str, n_heads: int) -> "alt.Y":

@@ -9,18 +9,18 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.axes import (
     ValueAxis,
     note,
     note_rows,
     places_axis,
     round_ends,
-    series_channel,
+    series_line,
+    series_points,
     values_axis,
 )
 from attention_sieve.dashboard.figures.figure import Figure, Spec, alt, of_kind, template
-from attention_sieve.dashboard.figures.surface.head_dots import DASHES, HALF, HEIGHT, MARKS, NOTHING
+from attention_sieve.dashboard.figures.surface.head_dots import HALF, HEIGHT, NOTHING
 
 AGREEMENT: Final = ValueAxis("agreement (1: the most)", ".2~f", 1)
 
@@ -76,14 +76,11 @@ def _description_of(label: str, row: Float[np.ndarray, " layer"]) -> str:
 @lru_cache(maxsize=64)
 def _spec(labels: tuple[str, ...], axis: ValueAxis, title: str, n_layers: int) -> Spec:
     x, y = places_axis("place", n_layers, HALF), values_axis(axis)
-    color = series_channel(alt.Color, labels, HEAD_COLORS)
     tooltip = [
         alt.Tooltip("label:N", title="what"),
         alt.Tooltip("layer:N", title="layer"),
         alt.Tooltip("value:N", title=axis.title, format=".3~g"),
     ]
-    line = of_kind("point").mark_line(strokeWidth=2, aria=False)
-    line = line.encode(x=x, y=y, color=color, strokeDash=series_channel(alt.StrokeDash, labels, DASHES))
-    point = of_kind("point").mark_point(filled=True, size=60, opacity=1)
-    point = point.encode(x=x, y=y, color=color, shape=series_channel(alt.Shape, labels, MARKS), tooltip=tooltip)
-    return template(alt.layer(line, point, note()), title=title, height=HEIGHT)
+    rows = of_kind("point").encode(x=x, y=y)
+    marks = alt.layer(series_line(rows, labels), series_points(rows, labels, tooltip, 60), note())
+    return template(marks, title=title, height=HEIGHT)

@@ -11,15 +11,22 @@ from jaxtyping import Float
 
 from attention_sieve.core.attention.settings import Head, head_name, highest_head
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
-from attention_sieve.dashboard.figures.axes import ValueAxis, note, note_rows, places_axis, series_channel, values_axis
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, head_choice, of_kind, template
+from attention_sieve.dashboard.figures.axes import (
+    MARKS,
+    ValueAxis,
+    note,
+    note_rows,
+    places_axis,
+    series_channel,
+    series_line,
+    values_axis,
+)
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, head_choice, of_kind, template
 
 HALF: Final = 0.5
 """Room left of the first layer and right of the last one, in layers."""
 WIDTH: Final = 0.8
 """Width over which the dots of a layer are spread, in layers."""
-MARKS: Final = ("circle", "triangle-up", "square", "diamond")
-DASHES: Final = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
 HEIGHT: Final = 260
 MANY: Final = 600
 """Number of dots above which they are small and faint."""
@@ -101,7 +108,7 @@ def _of_series(series: DotSeries, axis: ValueAxis) -> str:
         return f"{series.label}: not applicable."
     head = highest_head(series.mean)
     n_without = int(np.isnan(series.mean).sum())
-    without = f" {n_without} heads without a value left out." if n_without else ""
+    without = f" {counted(n_without, 'head')} without a value left out." if n_without else ""
     most = f"highest {axis.written(series.mean[head])} for {head_name(*head)}"
     return f"{series.label}: {axis.written(float(np.nanmean(series.mean)))} on average, {most}.{without}"
 
@@ -114,15 +121,13 @@ def _spec(labels: tuple[str, ...], axis: ValueAxis, title: str, means: bool, n_l
     size, opacity = (14, 0.55) if many else (34, 0.8)
     dots = of_kind("dot").mark_point(filled=True, cursor="pointer", size=size, opacity=opacity)
     dots = dots.encode(x=x, y=y, color=color, shape=series_channel(alt.Shape, labels, MARKS), tooltip=tooltip)
-    mean = of_kind("mean").mark_line(strokeWidth=2, aria=False)
-    mean = mean.encode(x=x, y=y, color=color, strokeDash=series_channel(alt.StrokeDash, labels, DASHES))
     ring = of_kind("chosen").mark_point(filled=False, color=INK, size=130, strokeWidth=2, opacity=1)
     name = of_kind("level name").mark_text(color=INK, align="left", baseline="bottom", dx=4, dy=-3, fontSize=11)
     return template(
         alt.layer(
             level.encode(x=x, y=y),
             dots.add_params(head_choice()),
-            mean,
+            series_line(of_kind("mean").encode(x=x, y=y), labels),
             ring.encode(x=x, y=y, tooltip=tooltip),
             name.encode(x=alt.XValue(0), y=y, text=alt.Text("label:N")),
             note(),

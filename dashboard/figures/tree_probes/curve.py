@@ -6,8 +6,7 @@ from typing import Final
 import pandas as pd
 
 from attention_sieve.core.tree_probes.probe import ProbeTraining
-from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
-from attention_sieve.dashboard.figures.axes import round_ends
+from attention_sieve.dashboard.figures.axes import learning_curve, round_ends, tooltips
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, of_kind, template
 
 LOSS_HEIGHT: Final = 150
@@ -15,8 +14,6 @@ GAP: Final = 34
 """Pixels between the two panels."""
 SCORE_HEIGHT: Final = 110
 HEIGHT: Final = LOSS_HEIGHT + GAP + SCORE_HEIGHT
-BLUE, ORANGE = HEAD_COLORS[:2]
-"""Of training texts and of validation texts."""
 
 
 def probe_curve(training: ProbeTraining) -> Figure:
@@ -57,9 +54,10 @@ def _spec(last: int, most_loss: float) -> Spec:
     trained = of_kind("loss").encode(x=x, y=loss)
     held_out, scores = of_kind("validation loss").encode(x=x, y=loss), of_kind("score").encode(x=x, y=score)
     upper = alt.layer(
-        *_curve(trained, "loss", ".3~g", held_out=False), *_curve(held_out, "validation loss", ".3~g", held_out=True)
+        *learning_curve(trained, False, tooltips("epoch", ("value", "loss", ".3~g"))),
+        *learning_curve(held_out, True, tooltips("epoch", ("value", "validation loss", ".3~g"))),
     )
-    lower = alt.layer(*_curve(scores, "validation UAS", ".1%", held_out=True))
+    lower = alt.layer(*learning_curve(scores, True, tooltips("epoch", ("value", "validation UAS", ".1%"))))
     best = best.encode(x=x, y=alt.YValue(0), y2=alt.Y2Value(HEIGHT))
     return template(
         alt.layer(best, upper, lower).resolve_scale(y="independent"),
@@ -67,14 +65,6 @@ def _spec(last: int, most_loss: float) -> Spec:
         reading=("blue, round: training texts; orange, square: validation texts", "dotted line: the epoch kept"),
         height=HEIGHT,
     )
-
-
-def _curve(curve: "alt.Chart", name: str, form: str, held_out: bool) -> "tuple[alt.Chart, alt.Chart]":
-    color, shape, dash = (ORANGE, "square", {"strokeDash": [5, 3]}) if held_out else (BLUE, "circle", {})
-    line = curve.mark_line(aria=False, color=color, strokeWidth=2, **dash)
-    points = curve.mark_point(aria=False, filled=True, opacity=1, size=30, color=color, shape=shape)
-    tooltip = [alt.Tooltip("epoch:N", title="epoch"), alt.Tooltip("value:N", title=name, format=form)]
-    return line, points.encode(tooltip=tooltip)
 
 
 def _description(training: ProbeTraining) -> str:

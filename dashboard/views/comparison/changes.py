@@ -167,7 +167,8 @@ def _divergence(focus: CheckpointFocus) -> None:
     per_text = focus.pair.scored.divergence
     if per_text is not None and divergence_of_heads(focus.pair) is not None:
         with right:
-            chart("divergence by layer", divergence_by_layer(per_text), without_command(focus.facts))
+            figure = divergence_by_layer(per_text, focus.choice.criterion.alpha, focus.heads)
+            chart("divergence by layer", figure, without_command(focus.facts), selects=True)
 
 
 def _transitions(focus: CheckpointFocus) -> None:

@@ -20,7 +20,7 @@ from comparison_figures import (
 from drawn import drawn_texts, layers, rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binomtest
+from scipy import stats
 
 from attention_sieve.core.roles.roles import COARSE_ROLES, ROLES
 from attention_sieve.dashboard.figures.comparison.checkpoints import COLUMNS, role_small_multiples
@@ -79,17 +79,20 @@ def test_the_mean_change_is_drawn_signed_with_its_interval():
 def test_divergence_is_averaged_over_the_texts_that_have_one():
     divergence = some_divergence()
     figure = FULL["divergence"]
-    heads = rows(figure, "head").set_index(["layer", "head"])
+    heads = rows(figure, "dot").set_index(["layer", "head"])
     there = np.delete(divergence, 1, axis=0)
     assert len(heads) == LAYERS * HEADS - 1
     for place, row in heads.iterrows():
-        assert row["divergence"] == pytest.approx(there[:, *map(int, place)].mean())
+        of_head = there[:, *map(int, place)]
+        assert row["value"] == pytest.approx(of_head.mean())
+        interval = stats.t.interval(0.95, TEXTS - 2, of_head.mean(), stats.sem(of_head))
+        assert (row["low"], row["high"]) == pytest.approx(interval)
         assert row["texts"] == TEXTS - 1
-    means = rows(figure, "layer").set_index("layer")["divergence"]
+    means = rows(figure, "mean").set_index("layer")["value"]
     assert means[0] == pytest.approx(there[:, 0].mean())
     assert means[2] == pytest.approx(there[:, 2, :3].mean())
-    assert f"{there[:, :, :][~np.isnan(there)].mean():.3g} on average over 11 heads" in figure.description
-    assert "1 head without a divergence left out. 1 text without one left out." in figure.description
+    assert f"{there[~np.isnan(there)].mean():.3g} on average" in figure.description
+    assert "1 head without a value left out. 1 text without one left out." in figure.description
     for one in layers(figure.spec):
         if "scale" in (y := one["encoding"]["y"]):
             assert y["scale"]["domain"][0] == 0
@@ -233,11 +236,11 @@ def test_the_shift_over_steps_keeps_its_sign_and_counts_what_it_lacks():
 
 def test_shares_of_other_shapes_stand_at_their_depths():
     points = rows(FULL["depth"], "share")
-    deep = points[(points["number"] == 0) & (points["role"] == "delimiter")]
+    deep = points[(points["series"] == 0) & (points["role"] == "delimiter")]
     assert deep["depth"].tolist() == [0, 0.2, 0.4, 0.6000000000000001, 0.8, 1]
     assert deep["share"].tolist() == shares(6)[2].tolist()
     assert ((points["place"] - points["place"].round(9).astype(int)) < 0.9).all()
-    assert points[points["number"] == 1]["depth"].tolist() == [0.5] * 4
+    assert points[points["series"] == 1]["depth"].tolist() == [0.5] * 4
     assert f"pre-trained, 6 layers: local {shares(6)[0].mean():.0%}" in FULL["depth"].description
 
 
@@ -276,7 +279,7 @@ def test_training_draws_what_is_finite_and_counts_the_rest():
     assert rows(figure, "validation loss")["value"].tolist() == [0.69, 0.6, 0.61]
     assert rows(figure, "saved")["step"].tolist() == [10, 20]
     assert rows(figure, "chance")[["value", "label"]].values.tolist() == [[0.55, "most frequent class: 0.55"]]
-    low, high = binomtest(14, 20).proportion_ci(method="wilson")
+    low, high = stats.binomtest(14, 20).proportion_ci(method="wilson")
     np.testing.assert_allclose(rows(figure, "interval")[["step", "value", "high"]], [[30, low, high]])
     assert (
         f"95% interval {low:.3f} to {high:.3f}, 20 texts; the most frequent class alone: 0.550." in figure.description
@@ -308,7 +311,7 @@ def test_a_regression_shows_the_correlation_from_minus_one():
 
 @pytest.mark.parametrize("name", EMPTY)
 def test_nothing_to_draw_is_a_sentence(name):
-    assert any(text.startswith("No ") for text in drawn_texts(EMPTY[name]))
+    assert any(text.startswith(("No ", "Not applicable")) for text in drawn_texts(EMPTY[name]))
     assert EMPTY["training"].description.startswith("No steps yet.")
 
 
