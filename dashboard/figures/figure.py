@@ -130,7 +130,7 @@ def drawable(name: str, most: int | None = None) -> str:
 SHARED: Final = "heads that share keys and values"
 """What a bracket over the columns of a grid means."""
 CHOICE: Final = "head"
-"""Name of the selection that a click on a mark makes; its fields are `layer` and `head`."""
+"""Name of the selection that a click on a mark makes; its fields are `layer` and `head`, or the `mark` of a flow."""
 
 
 def head_rows(n_layers: int, n_heads: int) -> "pd.DataFrame":

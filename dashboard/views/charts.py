@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import streamlit as st
 
@@ -26,21 +26,32 @@ SMALL_NUMBER: Final = st.column_config.NumberColumn(format="%.3g", width=92)
 rows, cuts the first digit off."""
 
 
-def chart(name: str, figure: Figure, facts: Mapping[str, str], paper: str = "", *, selects: bool = False) -> None:
+def chart(
+    name: str,
+    figure: Figure,
+    facts: Mapping[str, str],
+    paper: str = "",
+    *,
+    selects: bool = False,
+    on_click: Callable[[list[dict[str, Any]]], None] | None = None,
+) -> None:
     """Draw a figure.
 
     Args:
         paper: the sentence that names the paper's figure it corresponds to, if there is one to name.
         selects: whether a click on a mark chooses its head.
+        on_click: takes the fields of the clicked marks that the figure selects by, as the browser sends them.
     """
     key, figure = f"chart {name}", figure.with_titles()
+    on_click = _choose if selects else on_click
     st.vega_lite_chart(
         figure.marks(),
         figure.spec,
         width="stretch",
         alt=figure.description,
         key=key,
-        on_select=(lambda: _choose(key)) if selects else "ignore",
+        on_select=(lambda: on_click(st.session_state[key]["selection"].get(CHOICE, []))) if on_click else "ignore",
+        selection_mode=CHOICE if on_click else None,
     )
     figure_downloads(name, figure, facts, paper=paper)
 
@@ -67,9 +78,8 @@ def table(
     table_downloads(name, rows if written is None else written, facts)
 
 
-def _choose(key: str) -> None:
+def _choose(clicked: list[dict[str, Any]]) -> None:
     """Choose the heads whose marks were clicked; a click beside them leaves the choice as it is."""
-    clicked = st.session_state[key]["selection"].get(CHOICE, [])
     heads = [(int(point["layer"]), int(point["head"])) for point in clicked if point.get("layer") is not None]
     if heads:
         state.push_heads(heads)

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -12,12 +12,19 @@ from attention_sieve.core.attention.settings import Head, head_names
 from attention_sieve.core.comparison.transitions import Transition
 from attention_sieve.core.roles.roles import known_roles
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LOOKS
-from attention_sieve.dashboard.figures.axes import note
-from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, alt, counted, drawable, of_kind, template
-from attention_sieve.dashboard.figures.plotly_figure import THEME_INK, TOP, PlotlyFigure, escaped, heading, translucent
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
+from attention_sieve.dashboard.figures.axes import note, tooltips
+from attention_sieve.dashboard.figures.figure import (
+    CHOICE,
+    GREY,
+    INK,
+    Figure,
+    Spec,
+    alt,
+    counted,
+    drawable,
+    of_kind,
+    template,
+)
 
 NO_ROLE: Final = "no role"
 SEVERAL: Final = HEAD_COLORS[4]
@@ -27,8 +34,6 @@ GAP: Final = 16
 ROOM: Final = 32
 """Minimum height in pixels for each set of roles."""
 LOWEST: Final = 300
-NAMES: Final = 24
-"""Pixels above the flow for the names of the checkpoints."""
 BAR: Final = 16
 """Width of the bar of a set, in pixels."""
 CHANGED: Final = 0.6
@@ -45,12 +50,13 @@ STEPS: Final = np.linspace(0, 1, 25)
 """Positions along a band at which its edges are computed."""
 TITLE: Final = "From the roles under a to the roles under b"
 READING: Final = ("width of a band: its number of heads", "strong colour: roles change; pale: roles stay")
-NOTHING: Final = "There are no heads to draw."
+NOTHING: Final = "No head to draw."
 
 
 @dataclass(frozen=True)
 class _Bar:
     roles: frozenset[str]
+    n_heads: int
     top: float
     height: float
     """Top and height in pixels; the top is measured from the top of the flow."""
@@ -82,37 +88,22 @@ def heads_by_mark(transitions: Sequence[Transition]) -> dict[str, tuple[Head, ..
     return marks
 
 
-def role_flow(transitions: Sequence[Transition], names: tuple[str, str]) -> PlotlyFigure:
+def role_flow(transitions: Sequence[Transition], names: tuple[str, str]) -> Figure:
     """Draw all transitions as a Sankey diagram: sets of roles under a on the left, under b on the right.
+
+    A click on a band or a bar selects its `mark`, a name of `heads_by_mark`.
 
     Args:
         transitions: every head in exactly one of them.
         names: of the reference and the compared checkpoint.
-
-    Returns: the figure; each mark's `customdata` is a name of `heads_by_mark`.
     """
     n_heads = sum(len(transition.heads) for transition in transitions)
     n_sets = max((len(_sets(transitions, side)) for side in ("a", "b")), default=0)
     height = max(LOWEST, ROOM * n_sets)
     scale = (height - GAP * (n_sets - 1)) / n_heads if n_heads else 0.0
     bars = {side: _bars(transitions, side, scale, height) for side in ("a", "b")}
-    table = pd.DataFrame(
-        [
-            (
-                *map(roles_written, (transition.before, transition.after)),
-                len(transition.heads),
-                head_names(transition.heads),
-            )
-            for transition in transitions
-        ],
-        columns=["before", "after", "heads", "which"],
-    )
     sides = [f"({side}) {drawable(name, NAME)}" for side, name in zip("ab", names)]
-    return PlotlyFigure(
-        chart=_sankey(transitions, bars, sides, height),
-        data=table,
-        still=Figure(_spec(height), _flow_data(transitions, bars, sides, scale), _description(transitions, n_heads)),
-    )
+    return Figure(_spec(height), _flow_data(transitions, bars, sides, scale), _description(transitions, n_heads))
 
 
 def _side(transition: Transition, side: str) -> frozenset[str]:
@@ -154,71 +145,15 @@ def _bars(transitions: Sequence[Transition], side: str, scale: float, height: fl
     top = (height - scale * sum(counts) - GAP * (len(sets) - 1)) / 2
     bars = []
     for roles, count in zip(sets, counts):
-        bars.append(_Bar(roles, top, scale * count))
+        bars.append(_Bar(roles, count, top, scale * count))
         top += scale * count + GAP
     return bars
-
-
-def _sankey(
-    transitions: Sequence[Transition], bars: dict[str, list[_Bar]], names: Sequence[str], height: int
-) -> "go.Figure":
-    import plotly.graph_objects as go  # when the first flow is drawn
-
-    nodes = [(side, bar) for side in ("a", "b") for bar in bars[side]]
-    node_index = {(side, bar.roles): number for number, (side, bar) in enumerate(nodes)}
-    flow = go.Sankey(
-        arrangement="fixed",
-        node={
-            "label": [_label(bar.roles) for _, bar in nodes],
-            "customdata": [_set_name(bar.roles, side) for side, bar in nodes],
-            "color": [_color(bar.roles) for _, bar in nodes],
-            # Plotly treats a position of exactly 0 as missing.
-            "x": [0.001 if side == "a" else 0.999 for side, _ in nodes],
-            "y": [(bar.top + bar.height / 2) / height for _, bar in nodes],
-            "pad": GAP,
-            "thickness": BAR,
-            "line": {"width": 0},
-            "hovertemplate": "%{customdata}: %{value:d}<extra></extra>",
-        },
-        link={
-            "source": [node_index["a", transition.before] for transition in transitions],
-            "target": [node_index["b", transition.after] for transition in transitions],
-            "value": [len(transition.heads) for transition in transitions],
-            "label": [_some_heads(transition.heads) for transition in transitions],
-            "customdata": [transition_name(transition) for transition in transitions],
-            "color": [translucent(_color(transition.before), _opacity(transition)) for transition in transitions],
-            "hovercolor": [translucent(_color(transition.before), POINTED_AT) for transition in transitions],
-            "hovertemplate": "%{customdata}<br>%{label}<extra></extra>",
-        },
-        textfont={"color": THEME_INK, "size": 12},
-    )
-    margin = {"t": TOP + NAMES, "b": 10, "l": 4, "r": 4}
-    layout = {
-        "height": height + margin["t"] + margin["b"],
-        "margin": margin,
-        "title": heading(TITLE, READING),
-        "annotations": _notes(names, is_empty=not transitions),
-    }
-    return go.Figure(flow, layout)
-
-
-def _notes(names: Sequence[str], is_empty: bool) -> list[dict[str, Any]]:
-    """The names of the checkpoints above their sides, and a message if there is nothing to draw."""
-    at_the_top = {"y": 1, "yref": "paper", "yanchor": "bottom", "yshift": 4, "xref": "paper", "showarrow": False}
-    sides = [{"x": 0, "xanchor": "left"}, {"x": 1, "xanchor": "right"}]
-    notes = [
-        {**at_the_top, **side, "text": escaped(name), "font": {"color": THEME_INK, "size": 13}}
-        for side, name in zip(sides, names)
-    ]
-    if is_empty:
-        notes.append({"x": 0.5, "y": 0.5, "text": NOTHING, "showarrow": False, "font": {"color": THEME_INK}})
-    return notes
 
 
 def _flow_data(
     transitions: Sequence[Transition], bars: dict[str, list[_Bar]], names: Sequence[str], scale: float
 ) -> pd.DataFrame:
-    """The same flow for Vega-Lite: the edges of its bands, its bars and its names."""
+    """The edges of the bands, the bars and the names."""
     next_top = {(side, bar.roles): bar.top for side in ("a", "b") for bar in bars[side]}
     order = {(side, bar.roles): number for side in ("a", "b") for number, bar in enumerate(bars[side])}
     tops = np.zeros((len(transitions), 2))
@@ -233,7 +168,9 @@ def _flow_data(
         pd.DataFrame(
             {
                 "kind": "band",
-                "band": transition_name(transition),
+                "mark": transition_name(transition),
+                "heads": len(transition.heads),
+                "which": _some_heads(transition.heads),
                 "color": _color(transition.before),
                 "x": STEPS,
                 "top": top_a + bend * (top_b - top_a),
@@ -246,6 +183,8 @@ def _flow_data(
         {
             "kind": f"bar {side}",
             "label": _label(bar.roles),
+            "mark": _set_name(bar.roles, side),
+            "heads": bar.n_heads,
             "color": _color(bar.roles),
             "x": float(side == "b"),
             "top": bar.top,
@@ -271,14 +210,17 @@ def _spec(height: int) -> Spec:
 
 
 def _band_marks(height: int) -> "alt.Chart":
-    bands = of_kind("band").mark_area(orient="vertical", interpolate="monotone", line=False)
-    return bands.encode(
+    bands = of_kind("band").mark_area(orient="vertical", interpolate="monotone", line=False, cursor="pointer")
+    pointed_at = alt.selection_point(name="pointed", fields=["mark"], on="pointerover", clear="pointerout", empty=False)
+    return bands.add_params(pointed_at, alt.selection_point(name=CHOICE, fields=["mark"])).encode(
         x=_across(),
         y=_down("top", height),
         y2=alt.Y2("bottom"),
         color=alt.Color("color:N", scale=None),
-        opacity=alt.Opacity("opacity:Q", scale=None),
-        detail=alt.Detail("band:N"),
+        opacity=alt.when(pointed_at).then(alt.value(POINTED_AT)).otherwise(alt.Opacity("opacity:Q", scale=None)),
+        detail=alt.Detail("mark:N"),
+        tooltip=tooltips(("mark", "roles"), "heads", "which"),
+        description=alt.Description("mark:N"),
     )
 
 
@@ -291,8 +233,13 @@ def _side_marks(side: str, height: int) -> "tuple[alt.Chart, alt.Chart, alt.Char
         color=INK, fontSize=12, align=align, fontWeight="bold", baseline="bottom", dy=-6
     )
     return (
-        bars.mark_bar(size=BAR, xOffset=inwards * BAR / 2).encode(
-            x=_across(), y=_down("top", height), y2=alt.Y2("bottom"), color=alt.Color("color:N", scale=None)
+        bars.mark_bar(size=BAR, xOffset=inwards * BAR / 2, cursor="pointer").encode(
+            x=_across(),
+            y=_down("top", height),
+            y2=alt.Y2("bottom"),
+            color=alt.Color("color:N", scale=None),
+            tooltip=tooltips(("mark", "roles"), "heads"),
+            description=alt.Description("mark:N"),
         ),
         names.encode(x=_across(), y=_down("middle", height), text=alt.Text("label:N")),
         title.encode(x=alt.XValue(0 if side == "a" else "width"), y=alt.YValue(0), text=alt.Text("label:N")),
@@ -308,8 +255,7 @@ def _down(field: str, height: int) -> "alt.Y":
 
 
 def _some_heads(heads: Sequence[Head]) -> str:
-    more = f" and {len(heads) - NAMED:,} more" if len(heads) > NAMED else ""
-    return f"{counted(len(heads), 'head')}: {head_names(heads[:NAMED])}{more}"
+    return head_names(heads[:NAMED]) + (f" and {len(heads) - NAMED:,} more" if len(heads) > NAMED else "")
 
 
 def _description(transitions: Sequence[Transition], n_heads: int) -> str:

@@ -1,6 +1,7 @@
 """One head's scores on every text, drawn by WebGL if they are too many for SVG."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -10,7 +11,6 @@ from attention_sieve.core.roles.measures import Scale
 from attention_sieve.dashboard.figures.appearance import LOOKS, WORDS
 from attention_sieve.dashboard.figures.axes import SCORE_TICKS
 from attention_sieve.dashboard.figures.figure import Figure, counted
-from attention_sieve.dashboard.figures.plotly_figure import THEME_INK, TOP, PlotlyFigure, heading, translucent
 from attention_sieve.dashboard.figures.roles.densities import places_of
 from attention_sieve.dashboard.figures.roles.distributions import (
     LANE,
@@ -23,12 +23,26 @@ from attention_sieve.dashboard.figures.roles.distributions import (
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-MARGIN: Final = {"t": TOP + 20, "b": 48, "l": 84, "r": 8}
-"""Margins in pixels; the top is for the title and the names of the lines."""
+THEME_INK: Final = "#000037"
+"""Placeholder that Streamlit replaces by the text colour of the user's theme, light or dark."""
+MARGIN: Final = {"t": 104, "b": 48, "l": 84, "r": 8}
+"""Margins in pixels; the top is for the title, two lines and the names of the lines."""
 
 
-def every_head_score(of_head: HeadScores) -> PlotlyFigure:
-    """The figure of `head_scores` with a dot for every text, drawn by WebGL."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class EveryScore:
+    """Every score of a head: drawn by Plotly, as a table, and in Vega-Lite for files."""
+
+    chart: "go.Figure"
+    data: pd.DataFrame
+    still: Figure
+
+
+def every_head_score(of_head: HeadScores) -> EveryScore:
+    """The figure of `head_scores` with a dot for every text, drawn by WebGL.
+
+    The browser fetches Plotly's own code, 4.7 MB, when the first such figure is drawn: draw it only on request.
+    """
     roles, scale = of_head.tests.roles, of_head.scale
     still = head_scores(of_head, every_text=True)
     table = pd.DataFrame(of_head.scores, columns=list(roles))
@@ -36,7 +50,7 @@ def every_head_score(of_head: HeadScores) -> PlotlyFigure:
     n_scores = int((still.data["kind"] == "dot").sum())
     dots = f"Each of {counted(n_scores, WORDS[scale].short)} is a dot."
     figure = Figure(still.spec, still.data, f"{still.description} {dots}")
-    return PlotlyFigure(chart=_chart(still.data, roles, scale), data=table, still=figure)
+    return EveryScore(chart=_chart(still.data, roles, scale), data=table, still=figure)
 
 
 def _chart(data: pd.DataFrame, roles: Sequence[str], scale: Scale) -> "go.Figure":
@@ -65,7 +79,7 @@ def _shape(shape: pd.DataFrame, color: str, scale: Scale) -> dict[str, Any]:
         "y": np.concatenate([shape["top"], shape["base"]]),
         "mode": "lines",
         "fill": "toself",
-        "fillcolor": translucent(color, 0.75),
+        "fillcolor": color + "BF",
         "line": {"color": THEME_INK, "width": 0.6},
         "hoverinfo": "skip",
     }
@@ -139,11 +153,13 @@ def _layout(data: pd.DataFrame, roles: Sequence[str], scale: Scale) -> dict[str,
     most = 1.0 if scale == "share" else most
     left, right = places_of([least, most], scale).tolist()
     ticks = [tick for tick in SCORE_TICKS[scale] if least <= tick <= most]
+    subtitle = {"text": "<br>".join(head_reading(scale)), "font": {"color": THEME_INK}}
+    top = {"y": 1, "yref": "container", "yanchor": "top", "pad": {"t": 12}}
     return {
         "height": LANE * n_roles + MARGIN["t"] + MARGIN["b"],
         "margin": MARGIN,
         "showlegend": False,
-        "title": heading(head_title(scale), head_reading(scale)),
+        "title": {"text": head_title(scale), "subtitle": subtitle, **top},
         "xaxis": {
             "title": {"text": WORDS[scale].title(), "font": {"color": THEME_INK}},
             "tickvals": places_of(ticks, scale),

@@ -54,7 +54,6 @@ from attention_sieve.dashboard.views.comparison.numbers import (
 )
 from attention_sieve.dashboard.views.descriptions.sentences import with_sentences
 from attention_sieve.dashboard.views.pickers import from_list, halves, some_of, toggle
-from attention_sieve.dashboard.views.plotly_charts import plotly_chart
 from attention_sieve.dashboard.views.saving import ScoredTexts, attention_in, content_of, first_that_fits, html_of
 
 ROLE_WIDTH = 250
@@ -190,7 +189,7 @@ def _flow(focus: CheckpointFocus, between: Sequence[Transition]) -> None:
     """The diagram, and the heads of the transition clicked in it or chosen in the list below."""
     marks = heads_by_mark(between)
     st.markdown(wording.FLOW_SEE)
-    plotly_chart("role flow", role_flow(between, focus.names), focus.facts, on_click=partial(_take_mark, marks))
+    chart("role flow", role_flow(between, focus.names), focus.facts, on_click=partial(_take_mark, marks))
     if (linked_name := link.take(TRANSITION)) is not None:
         st.session_state[TRANSITION] = linked_name
         if linked_name not in marks:
@@ -213,9 +212,10 @@ def _flow(focus: CheckpointFocus, between: Sequence[Transition]) -> None:
         _heads(focus, marks[mark])
 
 
-def _take_mark(marks: dict[str, tuple[Head, ...]], mark: Any) -> None:
-    if isinstance(mark, str) and mark in marks:
-        st.session_state[TRANSITION] = mark
+def _take_mark(marks: dict[str, tuple[Head, ...]], clicked: list[dict[str, Any]]) -> None:
+    for point in clicked:
+        if isinstance(mark := point.get("mark"), str) and mark in marks:
+            st.session_state[TRANSITION] = mark
 
 
 def _heads(focus: CheckpointFocus, heads: Sequence[Head]) -> None:

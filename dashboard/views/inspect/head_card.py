@@ -187,10 +187,17 @@ def _scores(of_head: HeadScores, title: str, facts: dict[str, str]) -> None:
     ):
         # imports Plotly, for which nobody waits who has not asked
         from attention_sieve.dashboard.figures.roles.many_scores import every_head_score
-        from attention_sieve.dashboard.views.plotly_charts import plotly_chart
 
         every = every_head_score(of_head)
-        plotly_chart(name, every, facts)
+        camera = {"format": "png", "filename": f"attention-sieve_{name.replace(' ', '-')}", "scale": 2}
+        st.plotly_chart(
+            every.chart,
+            width="stretch",
+            alt=every.still.description,
+            key="every head score",
+            config={"toImageButtonOptions": camera},
+        )
+        figure_downloads(name, every.still, facts)
         with st.expander(wording.every_score_table(scale)):
             st.dataframe(every.data, hide_index=True, placeholder="n/a")
             table_downloads(name, every.data, facts)

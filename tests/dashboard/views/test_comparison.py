@@ -358,9 +358,9 @@ def test_what_a_click_sends_is_taken_only_where_it_names_a_mark(monkeypatch):
     monkeypatch.setattr("attention_sieve.dashboard.views.comparison.changes.st.session_state", session)
     marks = {"local → no role": ((0, 1),)}
     for nothing in (None, 3, ["local → no role"], "local → gone", {"mark": 1}):
-        _take_mark(marks, nothing)
+        _take_mark(marks, [{"mark": nothing}, {"layer": nothing}])
     assert session == {}
-    _take_mark(marks, "local → no role")
+    _take_mark(marks, [{"mark": "local → no role"}])
     assert session == {TRANSITION: "local → no role"}
 
 

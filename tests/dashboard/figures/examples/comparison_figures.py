@@ -4,10 +4,12 @@ import numpy as np
 from drawn import Drawn
 
 from attention_sieve.core.comparison.differences import LayerShift, PairedTests
+from attention_sieve.core.comparison.transitions import Transition
 from attention_sieve.core.roles.roles import COARSE_ROLES, ROLES
 from attention_sieve.core.running import Progress, Validation, ValidationResult
 from attention_sieve.dashboard.figures.comparison.checkpoints import role_small_multiples
 from attention_sieve.dashboard.figures.comparison.depths import overall_shares, roles_by_depth
+from attention_sieve.dashboard.figures.comparison.flow import role_flow
 from attention_sieve.dashboard.figures.comparison.shifts import (
     divergence_by_layer,
     roles_gained_and_lost,
@@ -20,6 +22,13 @@ from attention_sieve.dashboard.figures.finetune.training import training_curve
 TEXTS, LAYERS, HEADS = 5, 3, 4
 HOSTILE = ("<img src=x onerror=alert(1)>", "'] + alert(2) + ['", '"\\u0022</script>', "a\x00b\udc80")
 NAMES = ("pre-trained", *HOSTILE)
+NO_ROLE, LOCAL, BOTH = frozenset(), frozenset({"local"}), frozenset({"local", "delimiter"})
+BETWEEN = (
+    Transition(LOCAL, NO_ROLE, ((0, 2), (1, 0))),
+    Transition(NO_ROLE, BOTH, ((1, 2),)),
+    Transition(NO_ROLE, NO_ROLE, ((0, 0), (0, 1))),
+    Transition(LOCAL, LOCAL, ((1, 1),)),
+)
 STEPS = (0, 50, 100, 200, 400)
 LN_2 = np.log(2)
 
@@ -95,6 +104,7 @@ FULL = Drawn(
         "shift of shares over steps": lambda: shift_over_steps(
             ("a", "b"), (0, 9), np.array([0, 0.1]), "local", scale="share"
         ),
+        "flow": lambda: role_flow(BETWEEN, NAMES[:2]),
         "multiples": lambda: role_small_multiples(NAMES, HOLDS, COARSE_ROLES),
         "steps": lambda: roles_over_steps(NAMES, STEPS, COUNTS, COARSE_ROLES, 3),
         "places": lambda: roles_over_steps(NAMES, None, COUNTS, COARSE_ROLES, 1),
@@ -118,6 +128,7 @@ EMPTY = Drawn(
         "changes": lambda: roles_gained_and_lost(NONE, NONE, COARSE_ROLES, 1),
         "shift": lambda: shift_by_layer([some_shift("delimiter:sep", float("nan"))]),
         "divergence": lambda: divergence_by_layer(np.full((2, 1, 1), np.nan)),
+        "flow": lambda: role_flow((), NAMES[:2]),
         "scatter": lambda: score_change_scatter(some_tests(nothing=True), COARSE_ROLES),
         "shift over steps": lambda: shift_over_steps(("a", "b"), (0, 9), np.full(2, np.nan), "delimiter:sep"),
         "training": lambda: training_curve(some_progress(step=0, steps=0, losses=(), held_out=(), saved=())),
