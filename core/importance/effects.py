@@ -43,10 +43,8 @@ class Draws:
 
     def __init__(self, documents: Sequence[str | None], n_drawn: int = CORPORA, seed: int = 0) -> None:
         """Resamples have as many units (texts or documents) as there are."""
-        numbers = document_numbers(documents)
-        unit = np.arange(len(documents)) if numbers is None else numbers
-        n_units = int(unit.max()) + 1
-        self.n_units = n_units
+        unit = _units(documents)
+        self.n_units = n_units = int(unit.max()) + 1
         drawn = np.random.default_rng(seed).multinomial(n_units, np.full(n_units, 1 / n_units), size=n_drawn)
         self.weights: Float[np.ndarray, "corpus text"] = drawn[:, unit].astype(float)
 
@@ -129,8 +127,13 @@ def halves(documents: Sequence[str | None]) -> Int[np.ndarray, " text"]:
 
     Raises: AnalysisError for fewer than two texts, or documents.
     """
-    numbers = document_numbers(documents)
-    unit = np.arange(len(documents)) if numbers is None else numbers
+    unit = _units(documents)
     if not len(unit) or not unit.max():
         raise AnalysisError("A choice on one half of the texts needs at least 2 texts, or documents. Add texts.")
     return unit % 2
+
+
+def _units(documents: Sequence[str | None]) -> Int[np.ndarray, " text"]:
+    """The number of each text's document, or of the text itself where no document is known."""
+    numbers = document_numbers(documents)
+    return np.arange(len(documents)) if numbers is None else numbers

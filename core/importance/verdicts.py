@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from attention_sieve.core.importance.metrics import Score
-from attention_sieve.core.statistics.means import document_numbers, document_sums, n_documents
+from attention_sieve.core.statistics.means import document_numbers, document_sums, n_documents, times_drawn
 
 ALPHA: Final = 0.05
 RESAMPLES: Final = 9_999
@@ -304,8 +304,7 @@ def _bootstrap_t(
     n_drawn = round(DRAWN_SHARE * n_units)
     drawn: list[np.ndarray] = []
     for n_rows in _rows(resamples, n_units):
-        units = random.integers(n_units, size=(n_rows, n_drawn)) + n_units * np.arange(n_rows)[:, None]
-        times = np.bincount(units.ravel(), minlength=n_rows * n_units).reshape(n_rows, n_units).astype(float)
+        times = times_drawn(random, n_rows, n_drawn, n_units)
         drawn_count = np.full((n_rows, 1), float(n_drawn)) if differs is None else times @ counted
         with np.errstate(invalid="ignore", divide="ignore"):
             drawn_mean = times @ centred / drawn_count

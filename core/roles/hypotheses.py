@@ -23,6 +23,7 @@ from attention_sieve.core.statistics.means import (
     moments_by_document,
     ratio,
     rejects,
+    times_drawn,
 )
 
 Method = Literal["test", "mean"]
@@ -358,10 +359,8 @@ def resamples(
 ) -> Resamples:
     """Draw RESAMPLES bootstrap resamples, each of as many texts as there are."""
     n_texts = len(scores)
-    times = np.zeros((RESAMPLES, n_texts))
-    if n_texts:
-        drawn = np.random.default_rng(seed).integers(n_texts, size=(RESAMPLES, n_texts))
-        times[:] = [np.bincount(rows, minlength=n_texts) for rows in drawn]
+    random = np.random.default_rng(seed)
+    times = times_drawn(random, RESAMPLES, n_texts, n_texts) if n_texts else np.zeros((RESAMPLES, 0))
     return Resamples(scores=_drawn(scores, times), above_uniform=_drawn(scores - clearly_above(uniform), times))
 
 

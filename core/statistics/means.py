@@ -117,6 +117,14 @@ def correlation_interval(r: float, n_cases: int, alpha: float, *, of_ranks: bool
     return float(np.tanh(center - half)), float(np.tanh(center + half))
 
 
+def times_drawn(
+    random: np.random.Generator, n_resamples: int, n_drawn: int, n_units: int
+) -> Float[np.ndarray, "resample unit"]:
+    """How often each of some bootstrap resamples holds each unit; units are drawn with replacement."""
+    drawn = random.integers(n_units, size=(n_resamples, n_drawn)) + n_units * np.arange(n_resamples)[:, None]
+    return np.bincount(drawn.ravel(), minlength=n_resamples * n_units).reshape(n_resamples, n_units).astype(float)
+
+
 def ratio(numerator: np.ndarray, denominator: np.ndarray) -> Float[np.ndarray, "..."]:
     """Element-wise quotient; NaN where the denominator is not positive."""
     return np.divide(numerator, denominator, out=np.full(numerator.shape, np.nan), where=denominator > 0)

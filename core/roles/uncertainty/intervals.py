@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float
 
 from attention_sieve.core.roles.hypotheses import HeadTests
 from attention_sieve.core.roles.measures import SYNTACTIC
-from attention_sieve.core.statistics.means import half_interval, moments, ratio
+from attention_sieve.core.statistics.means import half_interval, moments, ratio, times_drawn
 
 RESAMPLES: Final = 999
 LEAST_TEXTS: Final = 5
@@ -63,8 +63,7 @@ def _quantiles_of_t(
 ) -> tuple[Float[np.ndarray, " cell"], Float[np.ndarray, " cell"]]:
     """The alpha / 2 and 1 - alpha / 2 quantiles of t over the resamples that are not constant."""
     n_texts = len(values)
-    drawn = np.random.default_rng(seed).integers(n_texts, size=(RESAMPLES, n_texts))
-    times = np.stack([np.bincount(rows, minlength=n_texts) for rows in drawn]).astype(float)
+    times = times_drawn(np.random.default_rng(seed), RESAMPLES, n_texts, n_texts)
     centred = values - values.mean(axis=0)
     mean = times @ centred / n_texts
     squares = times @ np.square(centred) - n_texts * np.square(mean)

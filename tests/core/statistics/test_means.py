@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from statsmodels.stats.multitest import multipletests
 
-from attention_sieve.core.statistics.means import adjusted, rejects
+from attention_sieve.core.statistics.means import adjusted, rejects, times_drawn
 
 SOME_P = arrays(
     np.float64,
@@ -32,3 +32,12 @@ def test_what_is_rejected_are_the_corrected_p_values_below_alpha_of_each_family(
 @pytest.mark.parametrize("shape", [(0, 4), (3, 0)])
 def test_without_tests_nothing_is_rejected(correction, shape):
     assert rejects(np.empty(shape), correction, 0.05).shape == shape
+
+
+def test_each_resample_holds_as_many_units_as_were_drawn_and_all_units_alike():
+    times = times_drawn(np.random.default_rng(1), 5000, 6, 4)
+    assert times.shape == (5000, 4)
+    np.testing.assert_array_equal(times.sum(axis=1), 6)
+    np.testing.assert_allclose(times.mean(axis=0), 1.5, atol=0.05)
+    drawn = np.random.default_rng(1).integers(4, size=(5000, 6))
+    np.testing.assert_array_equal(times[7], np.bincount(drawn[7], minlength=4))
