@@ -14,7 +14,8 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.effects import Effects, effects
 from attention_sieve.core.importance.metrics import TextOutcomes, mean_score
 from attention_sieve.core.importance.settings import check_resamples
-from attention_sieve.core.importance.verdicts import RESAMPLES, without_verdict
+from attention_sieve.core.importance.verdicts import RESAMPLES
+from attention_sieve.core.importance.wording import without_verdict
 from attention_sieve.core.roles.measures import USUAL_TAU
 from attention_sieve.core.statistics.means import Correction, check_alpha, moments
 from attention_sieve.core.texts.text import Text

@@ -14,9 +14,9 @@ from attention_sieve.core.coreference.accuracy import BASELINES, CoreferenceScor
 from attention_sieve.core.coreference.files import KINDS, read_mentions
 from attention_sieve.core.coreference.mentions import WINDOW, MentionText, windows
 from attention_sieve.core.errors import TextError
-from attention_sieve.core.statistics.means import documents_note
 from attention_sieve.core.texts.text import Text, read_bytes, texts_sha256
 from attention_sieve.core.usage import Example, Inputs, Option, ReadInputs, Usage
+from attention_sieve.core.wording import documents_note
 
 Piece = TypeVar("Piece")
 WINDOW_OPTION: Final = {

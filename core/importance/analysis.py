@@ -36,7 +36,7 @@ from attention_sieve.core.importance.question import (
 )
 from attention_sieve.core.importance.settings import AblationSettings, ImportanceSettings
 from attention_sieve.core.importance.usage import LABELLED_TEXTS, importance_summary
-from attention_sieve.core.importance.verdicts import NEEDS
+from attention_sieve.core.importance.wording import NEEDS
 from attention_sieve.core.passes.metric import Metric
 from attention_sieve.core.surface.analysis import SURFACE_ANALYSIS
 from attention_sieve.core.usage import Example, SecondTable, Usage

@@ -13,7 +13,7 @@ from attention_sieve.core.importance.measures import ABLATION, FIRST_ORDER, Meas
 from attention_sieve.core.importance.metrics import Score, TextOutcomes
 from attention_sieve.core.importance.per_text import LabelledText
 from attention_sieve.core.importance.settings import AblationSettings, ImportanceSettings
-from attention_sieve.core.importance.verdicts import verdict_facts, without_verdict
+from attention_sieve.core.importance.wording import verdict_facts, without_verdict
 
 
 @dataclass(frozen=True, eq=False)

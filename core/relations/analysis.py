@@ -17,12 +17,12 @@ from attention_sieve.core.relations.cases import ParsedText, RelationAccuracy, W
 from attention_sieve.core.relations.finding import RelationFinding, relation_finding
 from attention_sieve.core.relations.settings import AS_IN_CODE, AS_IN_PAPER, DIRECTIONS, OFFSETS, RelationSettings
 from attention_sieve.core.statistics.cases import LEAST_TIMES
-from attention_sieve.core.statistics.means import documents_note
 from attention_sieve.core.statistics.series import Series, Values
 from attention_sieve.core.texts.relations import RELATIONS, ROOT, UNIVERSAL
 from attention_sieve.core.texts.text import text_fields
 from attention_sieve.core.texts.tokens import FromWord
 from attention_sieve.core.usage import Example, Option, Usage
+from attention_sieve.core.wording import documents_note
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -26,7 +26,7 @@ from attention_sieve.core.relations.settings import (
     Direction,
     RelationSettings,
 )
-from attention_sieve.core.statistics.means import documents_fact, n_documents
+from attention_sieve.core.statistics.means import n_documents
 from attention_sieve.core.texts.parsers import trees_source
 from attention_sieve.core.texts.relations import RELATIONS, UNIVERSAL
 
@@ -201,7 +201,7 @@ class RelationFinding:
         source = trees_source(item.text for item in self.items if item.text.pairs is None)
         marked = f"; pairs of the file for {self.n_paired} texts" if 0 < self.n_paired < len(self.items) else ""
         return {
-            "documents known": documents_fact(self.n_documents),
+            "documents known": "none" if self.n_documents is None else str(self.n_documents),
             "relations": source + marked,
             **self.settings.facts,
             "offsets": self.evaluation.settings.facts["offsets"],

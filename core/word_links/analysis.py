@@ -27,8 +27,6 @@ from attention_sieve.core.statistics.means import (
     document_means,
     document_numbers,
     document_sums,
-    documents_fact,
-    documents_note,
     share_interval,
 )
 from attention_sieve.core.texts.parsers import trees_source
@@ -36,6 +34,7 @@ from attention_sieve.core.texts.text import Text
 from attention_sieve.core.usage import Example, Option, Usage
 from attention_sieve.core.word_links.habits import SumsByDistance, text_distances, word_attention
 from attention_sieve.core.word_links.pattern import Pattern, PatternAttention, PatternText
+from attention_sieve.core.wording import documents_note
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -285,7 +284,7 @@ class WordLinkFinding:
             "relation": pattern.relation or "none",
             "from head": "no" if pattern.from_dependent else "yes",
             "relations": trees_source(item.text for item in self.items),
-            "documents": documents_fact(self.links.n_documents),
+            "documents": "none" if self.links.n_documents is None else str(self.links.n_documents),
             "alpha": str(self.settings.alpha),
             "correction": self.settings.correction,
         }

@@ -64,7 +64,7 @@ from attention_sieve.core.importance.pruning.over_steps import (
 from attention_sieve.core.importance.question import REPLACEMENTS
 from attention_sieve.core.importance.settings import MetricSettings
 from attention_sieve.core.importance.usage import LABELLED_TEXTS
-from attention_sieve.core.importance.verdicts import NEEDS
+from attention_sieve.core.importance.wording import NEEDS
 from attention_sieve.core.options import (
     add_checkpoint_options,
     add_inputs_options,

@@ -11,11 +11,11 @@ from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.texts import TextAttention, queries_text
 from attention_sieve.core.roles.question import PassedText
-from attention_sieve.core.statistics.means import documents_note
 from attention_sieve.core.texts.relations import ROOT, UNIVERSAL, Dependencies
 from attention_sieve.core.word_links.analysis import WORD_LINK_ANALYSIS, PatternLinks, WordLinkSettings, word_link_table
 from attention_sieve.core.word_links.on_text import TextWord, word_links
 from attention_sieve.core.word_links.pattern import Pattern
+from attention_sieve.core.wording import documents_note
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.components.into_view import mark_place
 from attention_sieve.dashboard.figures.word_links.maps import NamedLinks, link_map, link_table, pattern_map

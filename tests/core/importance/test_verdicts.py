@@ -15,10 +15,9 @@ from attention_sieve.core.importance.verdicts import (
     Changes,
     changes,
     pseudo_values,
-    verdict_facts,
     verdicts,
-    without_verdict,
 )
+from attention_sieve.core.importance.wording import verdict_facts, without_verdict
 
 N_HEADS = 1_000
 FEW = 999

@@ -15,13 +15,12 @@ from attention_sieve.core.statistics.means import (
     document_means,
     document_numbers,
     document_sums,
-    documents_fact,
-    documents_note,
     means_of_squares,
     n_documents,
     share_interval,
     wilson,
 )
+from attention_sieve.core.wording import documents_note
 
 
 def simulated(seed, n_documents=30, spread=0.8):
@@ -136,7 +135,6 @@ def test_texts_without_a_document_are_documents_of_their_own():
 def test_that_one_document_allows_no_test_is_said():
     said = "All texts are from one document, so there are no intervals, tests or held-out accuracies"
     assert documents_note(1).startswith(said)
-    assert [documents_fact(n) for n in (None, 12)] == ["none", "12"]
 
 
 @given(st.lists(st.tuples(st.integers(1, 6), st.integers(0, 6), st.integers(0, 6)), min_size=2, max_size=40))

@@ -12,7 +12,7 @@ from attention_sieve.core.command_lines import given_options
 from attention_sieve.core.coreference.accuracy import BASELINES, GROUPS, CoreferenceScores
 from attention_sieve.core.coreference.analysis import COREFERENCE_ANALYSIS, CoreferenceFinding, CoreferenceSettings
 from attention_sieve.core.coreference.mentions import SMALLEST_WINDOW, WINDOW, Windows
-from attention_sieve.core.statistics.means import documents_note
+from attention_sieve.core.wording import documents_note
 from attention_sieve.dashboard import samples, state
 from attention_sieve.dashboard.figures.coreference.table import (
     DESIGN_EFFECT,

@@ -24,8 +24,8 @@ from attention_sieve.core.relations.settings import (
 )
 from attention_sieve.core.roles.roles import ROLES
 from attention_sieve.core.statistics.by_role import overlap
-from attention_sieve.core.statistics.means import documents_note
 from attention_sieve.core.texts.parsers import parser_names
+from attention_sieve.core.wording import documents_note
 from attention_sieve.dashboard import samples, state
 from attention_sieve.dashboard.figures.appearance import WORDS
 from attention_sieve.dashboard.figures.head_map import Detail, HeadMap, intervals, percents, round_bound
