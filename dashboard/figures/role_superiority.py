@@ -1,6 +1,5 @@
 """How often a head with a role has a higher value than one without: a row for each role, with intervals."""
 
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
@@ -8,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from attention_sieve.core.statistics.by_role import ByRole
-from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
+from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LOOKS
 from attention_sieve.dashboard.figures.axes import note, note_rows
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, of_kind, percent, template
 
@@ -19,11 +18,11 @@ NOTHING: Final = "Every role is held by all heads or by none."
 AHEAD: Final = "pairs in which the head with the role leads"
 
 
-def role_superiority(compared: ByRole, labels: Mapping[str, str]) -> Figure:
+def role_superiority(compared: ByRole) -> Figure:
     """Pairs in which the head with the role leads, of all heads and within layers; none for roles without pairs."""
     rows = pd.DataFrame(
         {
-            "role": [labels[role] for role in compared.roles],
+            "role": [LOOKS[role].label for role in compared.roles],
             "with": compared.n_holding,
             "without": compared.n_others,
             "superiority": compared.superiority,

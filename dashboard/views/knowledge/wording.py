@@ -195,23 +195,6 @@ ROLES_SEE: Final = (
     "Do heads with a role know more of the task than heads without it? Roles are those of the corpus, by the test "
     "settings; knowledge is the accuracy above the best baseline."
 )
-ROLES_CAUTION: Final = (
-    "Heads are not independent of one another, and heads of one layer resemble each other in both respects, so the "
-    "second comparison is within layers."
-)
-ROLES_TABLE: Final = "All roles in a table"
-ROLE_COLUMNS: Final = {
-    "n_holding": "heads with it",
-    "n_others": "heads without",
-    "median_holding": "median with",
-    "median_others": "median without",
-    "superiority": "pairs in which it leads",
-    "low": "from",
-    "high": "to",
-    "p_adjusted": "p, corrected",
-    "in_layers": "within layers",
-    "p_in_layers_adjusted": "p within layers, corrected",
-}
 
 
 def probe_button(n_tasks: int, n_checkpoints: int, goes_on: bool) -> str:
@@ -329,22 +312,6 @@ def gains_counted(n_more: int, n_less: int, n_tasks: int) -> str:
         f"Of {counted(n_tasks, 'task')}, the best heads together give significantly more than the best layer in "
         f"{n_more} and less in {n_less}; the intervals are not corrected for the number of tasks."
     )
-
-
-def roles_summary(rows: Sequence[tuple[str, float, float, float]], alpha: float) -> str:
-    """Which roles are associated with the task; rows: role, share of pairs, p over all heads, and p within layers."""
-    phrases = []
-    for role, share, p, p_in_layers in rows:
-        if not p < alpha:
-            continue
-        amount = "more" if share > 0.5 else "less"
-        within = "also within layers" if p_in_layers < alpha else "but not within layers"
-        phrases.append(f"**{role}** heads know {amount} ({share:.0%} of pairs, {within})")
-    if not phrases:
-        return (
-            f"No role is associated with knowing more or less of this task (level {alpha:g}, corrected over the roles)."
-        )
-    return f"{'; '.join(phrases)}."
 
 
 def choose_heads(most: int) -> str:

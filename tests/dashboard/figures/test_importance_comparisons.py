@@ -35,7 +35,7 @@ def test_a_role_shows_the_share_of_pairs_in_which_it_is_ahead():
     holds = np.zeros((2, *SHAPE), bool)
     holds[0].flat[[11]] = True
     importance = np.arange(12.0).reshape(SHAPE)
-    figure = role_superiority(compare_by_role(importance, holds, ["local", "block"]), {"local": "local", "block": "b"})
+    figure = role_superiority(compare_by_role(importance, holds, ["local", "block"]))
     drawn = rows(figure, "all")
     assert drawn[["role", "with", "without", "superiority"]].to_numpy().tolist() == [["local", 1, 11, 1.0]]
     assert "local 100%" in figure.description

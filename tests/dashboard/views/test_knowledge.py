@@ -23,6 +23,7 @@ from attention_sieve.dashboard import runs as all_runs
 from attention_sieve.dashboard.figures.head_map import round_bound
 from attention_sieve.dashboard.plain import WORD_JOINER
 from attention_sieve.dashboard.state import HEADS, WITH
+from attention_sieve.dashboard.views import by_role
 from attention_sieve.dashboard.views import probed as probed_results
 from attention_sieve.dashboard.views.knowledge import numbers, runs, task_files, wording
 from attention_sieve.dashboard.views.knowledge.task_files import (
@@ -144,8 +145,8 @@ def test_every_tab_draws_its_charts(tab, opened):
 
 def test_roles_are_compared_over_the_corpus(opened):
     at = opened(wording.ROLES)
-    assert wording.ROLES_CAUTION in told(at)
-    assert "know" in told(at)
+    assert by_role.TESTS in told(at)
+    assert "nothing to compare" in told(at)
 
 
 def test_the_table_of_gains_is_that_of_the_trials_and_its_command_runs_them(opened, probed):

@@ -15,7 +15,6 @@ HEADS, OTHERS = CHANCE.normal(size=SHAPE), CHANCE.normal(size=SHAPE)
 HOLED = np.where(np.arange(12).reshape(SHAPE) == 5, np.nan, HEADS)
 NOTHING = np.full(SHAPE, np.nan)
 ROLES = ("local", "syntactic", "delimiter", "block")
-LABELS = {role: role for role in ROLES}
 WORDS = ScatterTexts(
     title="A title", x="first number", y="second number", reading=("dot: a head",), description="By two numbers."
 )
@@ -35,7 +34,7 @@ def by_role(importance, some=(1, 2, 3, 0)):
     holds = np.zeros((4, *SHAPE), bool)
     for place, n_heads in enumerate(some):
         holds[place].flat[:n_heads] = True
-    return role_superiority(compare_by_role(importance, holds, ROLES), LABELS)
+    return role_superiority(compare_by_role(importance, holds, ROLES))
 
 
 FIGURES = Drawn(

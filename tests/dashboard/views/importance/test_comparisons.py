@@ -15,6 +15,7 @@ from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.files.provenance import lines_of
 from attention_sieve.dashboard.samples import read_sample
 from attention_sieve.dashboard.state import HEADS
+from attention_sieve.dashboard.views import by_role as heads_by_role
 from attention_sieve.dashboard.views.importance import agreement, by_role, two_sets
 from attention_sieve.dashboard.views.importance import wording as words
 
@@ -175,7 +176,7 @@ def test_a_difference_that_only_follows_the_layers_is_said_to():
     holds[0, 2:] = holds[0, 1, 3] = True
     holds[1, 0] = True
     found = compare_by_role(importance, holds, ["delimiter", "local", "block"])
-    delimiter, local, block = by_role.summary(found, {role: role for role in found.roles}, 0.05).splitlines()
+    delimiter, local, block = heads_by_role.summary(found, 0.05).splitlines()
     assert "**delimiter** (13 heads of 24): ahead in" in delimiter
     assert delimiter.endswith("and no longer significant.")
     assert "no layer has heads of both sides" in local
