@@ -13,11 +13,11 @@ from attention_sieve.core.copying.writes import SAMPLE, WAYS, TextWrites, Way, c
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.effects import Effects, effects
 from attention_sieve.core.importance.metrics import TextOutcomes, mean_score
-from attention_sieve.core.importance.settings import check_resamples
+from attention_sieve.core.importance.settings import HeadCorrection, TestResamples, check_resamples
 from attention_sieve.core.importance.verdicts import RESAMPLES
 from attention_sieve.core.importance.wording import without_verdict
 from attention_sieve.core.roles.measures import USUAL_TAU
-from attention_sieve.core.statistics.means import Correction, check_alpha, moments
+from attention_sieve.core.statistics.means import check_alpha, moments
 from attention_sieve.core.texts.text import Text
 
 CopyRole = Literal["induction", "duplicate", "previous", "retrieval"]
@@ -56,12 +56,8 @@ class CopySettings:
         float, "a head matters if the loss on second copies rises by at least so many nats a token without it"
     ] = 0.5
     alpha: Annotated[float, "and if its corrected p-value is below this, where there are texts enough for one"] = 0.05
-    resamples: Annotated[
-        int, "number N of bootstrap resamples and of sign flips; the smallest possible p is 2 / (N + 1)"
-    ] = RESAMPLES
-    correction: Annotated[
-        Correction, "correction of p-values for all heads: Benjamini-Hochberg (bh), Holm (holm) or none"
-    ] = "bh"
+    resamples: TestResamples = RESAMPLES
+    correction: HeadCorrection = "bh"
 
     def __post_init__(self) -> None:
         check_alpha(self.alpha)

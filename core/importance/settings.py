@@ -69,6 +69,14 @@ class MetricSettings:
         return label_score(self.score_name, np.array(labels, float), self.n_classes)
 
 
+TestResamples = Annotated[
+    int, "number N of bootstrap resamples and of sign flips; the smallest possible p is 2 / (N + 1)"
+]
+HeadCorrection = Annotated[
+    Correction, "correction of p-values for all heads: Benjamini-Hochberg (bh), Holm (holm) or none"
+]
+
+
 @dataclass(frozen=True, kw_only=True)
 class AblationSettings:
     """How heads are ablated, and how the changes are tested.
@@ -78,12 +86,8 @@ class AblationSettings:
 
     of_metric: MetricSettings = field(default_factory=MetricSettings)
     replace: Replaced = "zero"
-    resamples: Annotated[
-        int, "number N of bootstrap resamples and of sign flips; the smallest possible p is 2 / (N + 1)"
-    ] = RESAMPLES
-    correction: Annotated[
-        Correction, "correction of p-values for all heads: Benjamini-Hochberg (bh), Holm (holm) or none"
-    ] = "bh"
+    resamples: TestResamples = RESAMPLES
+    correction: HeadCorrection = "bh"
 
     def __post_init__(self) -> None:
         check_resamples(self.resamples)

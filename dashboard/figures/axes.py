@@ -47,6 +47,17 @@ def values_axis(axis: ValueAxis) -> "alt.Y":
     return alt.Y("value:Q", title=axis.title, scale=scale, axis=alt.Axis(format=axis.format, tickCount=5))
 
 
+def shares_axis(field: str, title: str, end: float = 1) -> "alt.X":
+    """Position of shares from 0 on the left, with lines at the quarters."""
+    return alt.X(
+        field,
+        type="quantitative",
+        title=title,
+        scale=alt.Scale(domain=[0, end], nice=False),
+        axis=alt.Axis(values=[0, 0.25, 0.5, 0.75, 1], format="%", grid=True, gridColor=INK, gridOpacity=0.15),
+    )
+
+
 def places_axis(field: str, n_places: int, margin: float, title: str = LAYER_AXIS) -> "alt.X":
     """Layers, or other numbered places, from left to right, with a margin of so many places at both ends."""
     return alt.X(

@@ -8,7 +8,7 @@ import pandas as pd
 
 from attention_sieve.core.statistics.by_role import ByRole
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LOOKS
-from attention_sieve.dashboard.figures.axes import note, note_rows
+from attention_sieve.dashboard.figures.axes import note, note_rows, shares_axis
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, of_kind, percent, template
 
 ROW: Final = 48
@@ -53,15 +53,6 @@ def _description(rows: pd.DataFrame) -> str:
 
 @lru_cache(maxsize=16)
 def _spec(roles: tuple[str, ...]) -> Spec:
-    def x(field: str) -> alt.X:
-        return alt.X(
-            field,
-            type="quantitative",
-            title=AHEAD,
-            scale=alt.Scale(domain=[0, 1], nice=False),
-            axis=alt.Axis(values=[0, 0.25, 0.5, 0.75, 1], format="%", gridColor=INK, gridOpacity=0.15),
-        )
-
     names = alt.Axis(labelLimit=140, ticks=False, domain=False, labelPadding=6)
     y = alt.Y("role:N", title=None, sort=None, scale=alt.Scale(domain=list(roles)), axis=names)
     tooltip = [
@@ -75,7 +66,7 @@ def _spec(roles: tuple[str, ...]) -> Spec:
         alt.Tooltip("in_layers:Q", title="pairs within layers", format=".0%"),
         alt.Tooltip("p_in_layers:Q", title="p within layers, corrected", format=".2~g"),
     ]
-    middle = of_kind("middle").mark_rule(color=INK, strokeDash=[5, 3]).encode(x=x("superiority"))
+    middle = of_kind("middle").mark_rule(color=INK, strokeDash=[5, 3]).encode(x=shares_axis("superiority", AHEAD))
     interval = of_kind("interval").mark_rule(color=INK, strokeWidth=2)
     dot = of_kind("all").mark_point(shape="circle", filled=True, color=HEAD_COLORS[0], size=120, opacity=1)
     within = of_kind("layers").mark_point(
@@ -84,9 +75,9 @@ def _spec(roles: tuple[str, ...]) -> Spec:
     return template(
         alt.layer(
             middle,
-            interval.encode(x=x("low"), x2=alt.X2("high"), y=y),
-            dot.encode(x=x("superiority"), y=y, tooltip=tooltip),
-            within.encode(x=x("in_layers"), y=y, tooltip=tooltip),
+            interval.encode(x=shares_axis("low", AHEAD), x2=alt.X2("high"), y=y),
+            dot.encode(x=shares_axis("superiority", AHEAD), y=y, tooltip=tooltip),
+            within.encode(x=shares_axis("in_layers", AHEAD), y=y, tooltip=tooltip),
             note(),
         ),
         title="Heads with a role against heads without it",

@@ -2,7 +2,7 @@
 directions in which a head predicts a relation."""
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Final
 
 import numpy as np
@@ -12,7 +12,7 @@ from attention_sieve.core.attention.settings import head_name
 from attention_sieve.core.relations.cases import ALL
 from attention_sieve.core.relations.settings import Direction
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
-from attention_sieve.dashboard.figures.axes import note, note_rows
+from attention_sieve.dashboard.figures.axes import note, note_rows, shares_axis
 from attention_sieve.dashboard.figures.figure import (
     GREY,
     INK,
@@ -111,6 +111,9 @@ def _judged(no_share: str, held_out: float, low: float, high: float) -> str:
     return f"{held_out:.1%}" if np.isnan(low) else f"{held_out:.1%} ({low:.1%} to {high:.1%})"
 
 
+_share = partial(shares_axis, title="right (share of cases)", end=END)
+
+
 @cache
 def _spec(n_relations: int, has_control: bool) -> Spec:
     tooltip = _tooltip(has_control)
@@ -126,16 +129,6 @@ def _spec(n_relations: int, has_control: bool) -> Spec:
         title="Share of cases that are right",
         reading=reading,
         height=ROW * n_relations,
-    )
-
-
-def _share(field: str) -> "alt.X":
-    return alt.X(
-        field,
-        type="quantitative",
-        title="right (share of cases)",
-        scale=alt.Scale(domain=[0, END], nice=False),
-        axis=alt.Axis(values=[0, 0.25, 0.5, 0.75, 1], format="%", grid=True, gridColor=INK, gridOpacity=0.15),
     )
 
 
@@ -156,7 +149,12 @@ def _bars(tooltip: "list[alt.Tooltip]") -> "list[alt.Chart]":
     return [
         wide.encode(x=_share("baseline"), y=y, tooltip=tooltip),
         slim.encode(x=_share("held_out"), y=y, color=direction_color, tooltip=tooltip),
-        interval.encode(x=_share("held_out_low"), x2=alt.X2("held_out_high"), y=y, tooltip=tooltip),
+        interval.encode(
+            x=_share("held_out_low"),
+            x2=alt.X2("held_out_high"),
+            y=y,
+            tooltip=tooltip,
+        ),
     ]
 
 

@@ -2,19 +2,23 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Final, Literal
 
 import pandas as pd
 
 from attention_sieve.core.tree_probes.probe import LEVEL, AttachmentScore
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
+from attention_sieve.dashboard.figures.axes import shares_axis
 from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, alt, counted, of_kind, template
 
 ROW: Final = 34
 """Height of one bar in pixels."""
 Group = Literal["probe", "random weights", "fixed offset"]
 LOOKS: Final[dict[Group, str]] = {"probe": HEAD_COLORS[0], "random weights": HEAD_COLORS[1], "fixed offset": GREY}
+
+
+_share = partial(shares_axis, title="UAS (share of words)")
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,12 @@ def _spec(n_rows: int) -> Spec:
     ]
     colors = alt.Scale(domain=list(LOOKS), range=list(LOOKS.values()))
     bar = of_kind("bar").mark_bar(height=alt.RelativeBandSize(0.6))
-    bar = bar.encode(y=y, x=_share("uas"), color=alt.Color("group:N", scale=colors, legend=None), tooltip=tooltip)
+    bar = bar.encode(
+        y=y,
+        x=_share("uas"),
+        color=alt.Color("group:N", scale=colors, legend=None),
+        tooltip=tooltip,
+    )
     interval = of_kind("interval").mark_rule(color=INK, strokeWidth=2)
     interval = interval.encode(y=y, x=_share("low"), x2=alt.X2("high"), tooltip=tooltip)
     label = of_kind("label").mark_text(color=INK, align="left", dx=6, fontSize=11)
@@ -64,16 +73,6 @@ def _spec(n_rows: int) -> Spec:
         title="Share of correct syntactic heads",
         reading=("blue: probe; orange: on random weights; grey: fixed offset", "line: interval"),
         height=ROW * n_rows,
-    )
-
-
-def _share(field: str) -> "alt.X":
-    return alt.X(
-        field,
-        type="quantitative",
-        title="UAS (share of words)",
-        scale=alt.Scale(domain=[0, 1], nice=False),
-        axis=alt.Axis(values=[0, 0.25, 0.5, 0.75, 1], format="%", grid=True, gridColor=INK, gridOpacity=0.15),
     )
 
 
