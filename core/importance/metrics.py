@@ -84,7 +84,11 @@ def label_score(name: ScoreName, labels: Float[np.ndarray, " text"], n_classes: 
         return Score(name=name, contributions=lambda values: _moments(values, labels), of_sums=_pearson)
     classes = labels.astype(int)
     if name == "loss":
-        loss = (lambda values: _cross_entropy(values, classes)) if n_classes else (lambda v: _squares(v, labels))
+        loss = (
+            (lambda values: _cross_entropy(values, classes))
+            if n_classes
+            else (lambda v: np.square(v - _along_texts(labels, v))[..., 0])
+        )
         return Score(name=name, contributions=lambda values: _with_count(loss(values)[..., None]), of_sums=_mean)
     of_sums = {"accuracy": _accuracy, "matthews": _matthews, "f1": _f1}[name]
     return Score(
@@ -114,12 +118,6 @@ def _cross_entropy(
 
     indices = np.broadcast_to(_along_texts(classes, logits), (*logits.shape[:-1], 1))
     return -np.take_along_axis(log_softmax(logits, axis=-1), indices, axis=-1)[..., 0]
-
-
-def _squares(
-    values: Float[np.ndarray, "text *cell 1"], labels: Float[np.ndarray, " text"]
-) -> Float[np.ndarray, "text *cell"]:
-    return np.square(values - _along_texts(labels, values))[..., 0]
 
 
 def _counts(

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from attention_sieve.core.answering import Analysis, Question, Reduction, text_itself
+from attention_sieve.core.answering import Analysis, Reduction, text_itself
 from attention_sieve.core.roles.finding import RoleFinding, RoleSettings, role_finding
 from attention_sieve.core.roles.hypotheses import clearly_above, resamples, stability
-from attention_sieve.core.roles.measures import ScoreSettings, TextMeasures, role_scores
+from attention_sieve.core.roles.measures import TextMeasures, role_scores
 from attention_sieve.core.roles.question import scores_question
 from attention_sieve.core.roles.uncertainty.anytime import as_odds, holds_by_evidence, role_evidence
 from attention_sieve.core.roles.uncertainty.intervals import with_syntactic_intervals
@@ -107,17 +107,13 @@ def role_table(finding: RoleFinding) -> "pd.DataFrame":
     return table.assign(rests_on_first=rests.ravel().astype(float))
 
 
-def _question(settings: ScoreSettings) -> Question[Text, TextMeasures]:
-    return scores_question(settings.roles, settings.permuted, settings.parses)
-
-
 ROLE_ANALYSIS: Final = Analysis(
     name="roles",
     sentence="Test which heads have which roles over texts; a row per role, layer and head.",
     settings=RoleSettings(),
     text_of=text_itself,
     items=lambda texts, *_: texts,
-    question=lambda settings: _question(settings.scores),
+    question=lambda settings: scores_question(settings.scores.roles, settings.scores.permuted, settings.scores.parses),
     judge=lambda texts, measures, settings: role_finding(
         role_scores(measures, settings.scores), settings.criterion, numbers=text_numbers(texts)
     ),

@@ -197,7 +197,10 @@ def score_batch(
     scores = of_scores(sieves)
     rest = of_scores(layer_sieves(texts, attention, roles, first_key=1)) if after_first else None
     beside = [] if rest is None else [AfterFirst(rest, scores.indicators)]
-    map_observers = {row: _map_observer(texts[row], row, window) for row, window in (windows or {}).items()}
+    map_observers = {
+        row: MapObserver(row, len(texts[row].queries.ids), len(texts[row].keys.ids), window, _block(texts[row], window))
+        for row, window in (windows or {}).items()
+    }
     observe(
         checkpoint.model,
         model_inputs(checkpoint, texts),
@@ -232,10 +235,6 @@ def layer_sieves(
     reaches = [attention.reach(layer).within(n_tokens, attention.causal) for layer in range(attention.n_layers)]
     sieves = {reach: batch_sieves(texts, attention.causal, reach, roles, first_key) for reach in dict.fromkeys(reaches)}
     return [sieves[reach] for reach in reaches]
-
-
-def _map_observer(text: PassText, row: int, window: Window) -> MapObserver:
-    return MapObserver(row, len(text.queries.ids), len(text.keys.ids), window, _block(text, window))
 
 
 def _text_attention(text: PassText, attention: AttentionLayers, window: Window, observer: MapObserver) -> TextAttention:

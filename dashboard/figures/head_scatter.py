@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LESS, MORE, STAR
-from attention_sieve.dashboard.figures.axes import note, note_rows
+from attention_sieve.dashboard.figures.axes import note, note_rows, tooltips
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, head_choice, head_rows, of_kind, template
 
 HEIGHT: Final = 320
@@ -80,11 +80,7 @@ def _of_layer(last: int) -> "alt.Color":
 @lru_cache(maxsize=64)
 def _spec(words: ScatterTexts, x_ends: Ends, y_ends: Ends, many: bool, has_star: bool, last_layer: int | None) -> Spec:
     x, y = _position(alt.X, "x", words.x, x_ends), _position(alt.Y, "y", words.y, y_ends)
-    tooltip = [
-        alt.Tooltip("name:N", title="head"),
-        alt.Tooltip("x:Q", title=words.x, format=".4~g"),
-        alt.Tooltip("y:Q", title=words.y, format=".4~g"),
-    ]
+    tooltip = tooltips(("name", "head"), ("x", words.x, ".4~g"), ("y", words.y, ".4~g"))
     dots = of_kind("head").mark_point(
         shape="circle", filled=True, color=HEAD_COLORS[0], size=24 if many else 60, opacity=0.75, cursor="pointer"
     )

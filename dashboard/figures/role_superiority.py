@@ -8,7 +8,7 @@ import pandas as pd
 
 from attention_sieve.core.statistics.by_role import ByRole
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LOOKS
-from attention_sieve.dashboard.figures.axes import note, note_rows, shares_axis
+from attention_sieve.dashboard.figures.axes import note, note_rows, shares_axis, tooltips
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, of_kind, percent, template
 
 ROW: Final = 48
@@ -55,17 +55,17 @@ def _description(rows: pd.DataFrame) -> str:
 def _spec(roles: tuple[str, ...]) -> Spec:
     names = alt.Axis(labelLimit=140, ticks=False, domain=False, labelPadding=6)
     y = alt.Y("role:N", title=None, sort=None, scale=alt.Scale(domain=list(roles)), axis=names)
-    tooltip = [
-        alt.Tooltip("role:N", title="role"),
-        alt.Tooltip("with:Q", title="heads with it"),
-        alt.Tooltip("without:Q", title="heads without it"),
-        alt.Tooltip("superiority:Q", title="pairs of all heads", format=".0%"),
-        alt.Tooltip("low:Q", title="95% interval from", format=".0%"),
-        alt.Tooltip("high:Q", title="to", format=".0%"),
-        alt.Tooltip("p:Q", title="p, corrected", format=".2~g"),
-        alt.Tooltip("in_layers:Q", title="pairs within layers", format=".0%"),
-        alt.Tooltip("p_in_layers:Q", title="p within layers, corrected", format=".2~g"),
-    ]
+    tooltip = tooltips(
+        "role",
+        ("with", "heads with it"),
+        ("without", "heads without it"),
+        ("superiority", "pairs of all heads", ".0%"),
+        ("low", "95% interval from", ".0%"),
+        ("high", "to", ".0%"),
+        ("p", "p, corrected", ".2~g"),
+        ("in_layers", "pairs within layers", ".0%"),
+        ("p_in_layers", "p within layers, corrected", ".2~g"),
+    )
     middle = of_kind("middle").mark_rule(color=INK, strokeDash=[5, 3]).encode(x=shares_axis("superiority", AHEAD))
     interval = of_kind("interval").mark_rule(color=INK, strokeWidth=2)
     dot = of_kind("all").mark_point(shape="circle", filled=True, color=HEAD_COLORS[0], size=120, opacity=1)

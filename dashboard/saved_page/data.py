@@ -55,7 +55,7 @@ def page_data(content: Content) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "program": __version__,
-        "title": _title(names),
+        "title": f"Attention heads of {names[0]}" if len(names) == 1 else f"{names[1]} compared with {names[0]}",
         "sentences": sentences,
         "notes": [note for note in (first.note, few_texts(len(first.counted.scores))) if note],
         "names": names,
@@ -78,10 +78,6 @@ def page_data(content: Content) -> dict[str, Any]:
             *(_table(f"Roles in {name}", "roles", table, ROLE_ANALYSIS.columns) for name, table in zip(names, tables)),
         ],
     }
-
-
-def _title(names: Sequence[str]) -> str:
-    return f"Attention heads of {names[0]}" if len(names) == 1 else f"{names[1]} compared with {names[0]}"
 
 
 def _changes(n_changed: int, n_heads: int, names: Sequence[str], comparison: RoleComparison) -> str:

@@ -132,10 +132,6 @@ def _color(roles: frozenset[str]) -> str:
     return LOOKS[next(iter(roles))].color if roles else GREY
 
 
-def _opacity(transition: Transition) -> float:
-    return KEPT if transition.before == transition.after else CHANGED
-
-
 def _bars(transitions: Sequence[Transition], side: str, scale: float, height: float) -> list[_Bar]:
     """The sets of one side from top to bottom, vertically centred."""
     sets = _sets(transitions, side)
@@ -174,7 +170,7 @@ def _flow_data(
                 "color": _color(transition.before),
                 "x": STEPS,
                 "top": top_a + bend * (top_b - top_a),
-                "opacity": _opacity(transition),
+                "opacity": KEPT if transition.before == transition.after else CHANGED,
             }
         ).assign(bottom=lambda band, transition=transition: band["top"] + scale * len(transition.heads))
         for transition, (top_a, top_b) in zip(transitions, tops)

@@ -128,7 +128,12 @@ def shift_by_layer(shifts: "Sequence[LayerShift]", alpha: float = 0.05, scale: S
     spec = _shift_spec(tuple(shift.role for shift in shifts), len(shifts[0].mean), scale, ends)
     # A layer without a change stays in the data, so that it interrupts the line.
     data = pd.concat([interval, points, zero, note_rows(points["mean"].isna().all(), NO_CHANGE)])
-    return Figure(spec, data, _shift_description(shifts, alpha, scale))
+    return Figure(
+        spec,
+        data,
+        f"Mean {change_axis(scale)} by layer (compared checkpoint minus reference), with "
+        f"{100 * (1 - alpha):g}% intervals over texts. {' '.join(map(_of_role, shifts))}",
+    )
 
 
 def divergence_by_layer(
@@ -212,13 +217,6 @@ def _shift_spec(roles: tuple[str, ...], n_layers: int, scale: Scale, ends: Ends)
         title=f"Change by layer, b − a: {subject}",
         reading=("above 0: higher in b, the compared checkpoint; bar: interval",),
         height=260,
-    )
-
-
-def _shift_description(shifts: "Sequence[LayerShift]", alpha: float, scale: Scale) -> str:
-    return (
-        f"Mean {change_axis(scale)} by layer (compared checkpoint minus reference), with "
-        f"{100 * (1 - alpha):g}% intervals over texts. {' '.join(map(_of_role, shifts))}"
     )
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from attention_sieve.core.importance.agreement import Agreement
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
-from attention_sieve.dashboard.figures.axes import note, note_rows, places_axis
+from attention_sieve.dashboard.figures.axes import note, note_rows, places_axis, tooltips
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, of_kind, template
 
 ROW: Final = 34
@@ -58,9 +58,9 @@ def _number(value: float, low: float, high: float) -> str:
 def _tooltip(first: "alt.Tooltip") -> "list[alt.Tooltip]":
     return [
         first,
-        alt.Tooltip("spearman:Q", title="Spearman's correlation", format=".2f"),
-        alt.Tooltip("low:Q", title="95% interval from", format=".2f"),
-        alt.Tooltip("high:Q", title="to", format=".2f"),
+        *tooltips(
+            ("spearman", "Spearman's correlation", ".2f"), ("low", "95% interval from", ".2f"), ("high", "to", ".2f")
+        ),
     ]
 
 

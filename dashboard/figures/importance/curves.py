@@ -10,7 +10,7 @@ import pandas as pd
 from attention_sieve.core.importance.pruning.curves import Curve
 from attention_sieve.core.importance.pruning.orders import RANDOM
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
-from attention_sieve.dashboard.figures.axes import Ends, series_channel, series_line, series_points
+from attention_sieve.dashboard.figures.axes import Ends, series_channel, series_line, series_points, tooltips
 from attention_sieve.dashboard.figures.figure import GREY, Figure, Spec, alt, counted, interval, of_kind, template
 
 HEIGHT: Final = 320
@@ -124,23 +124,19 @@ def _spec(orders: tuple[str, ...], name: str, ends: Ends, has_interval: bool) ->
                 tooltip=[
                     removed,
                     share,
-                    alt.Tooltip("draws:Q", title="random orders"),
-                    alt.Tooltip("mean:Q", title=f"{name}, mean", format=".3~g"),
-                    alt.Tooltip("least:Q", title="least", format=".3~g"),
-                    alt.Tooltip("most:Q", title="most", format=".3~g"),
+                    *tooltips(
+                        ("draws", "random orders"),
+                        ("mean", f"{name}, mean", ".3~g"),
+                        ("least", "least", ".3~g"),
+                        ("most", "most", ".3~g"),
+                    ),
                 ],
             ),
             series_line(points, orders),
             series_points(
                 points,
                 orders,
-                [
-                    alt.Tooltip("order:N", title="order"),
-                    removed,
-                    share,
-                    alt.Tooltip("score:Q", title=name, format=".3~g"),
-                    alt.Tooltip("interval:N", title="95% interval"),
-                ],
+                [*tooltips("order"), removed, share, *tooltips(("score", name, ".3~g"), ("interval", "95% interval"))],
                 45,
             ),
         ),

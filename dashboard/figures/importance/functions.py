@@ -7,7 +7,7 @@ from typing import Final
 import pandas as pd
 
 from attention_sieve.core.importance.pruning.curves import KeptFunction
-from attention_sieve.dashboard.figures.axes import series_line, series_points
+from attention_sieve.dashboard.figures.axes import series_line, series_points, tooltips
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, of_kind, template
 
 HEIGHT: Final = 260
@@ -59,12 +59,9 @@ def _spec(names: tuple[str, ...]) -> Spec:
     x, y = alt.X(**axis("share", "share of heads removed")), alt.Y(**axis("kept", "share of its heads kept"))
     even = of_kind("even").mark_line(aria=False, color=INK, strokeDash=[2, 3], strokeOpacity=0.6)
     points = of_kind("point").encode(x=x, y=y)
-    tooltip = [
-        alt.Tooltip("function:N", title="function"),
-        alt.Tooltip("removed:Q", title="heads removed", format=",d"),
-        alt.Tooltip("count:N", title="kept"),
-        alt.Tooltip("random:N", title="kept at random (95% of draws)"),
-    ]
+    tooltip = tooltips(
+        "function", ("removed", "heads removed", ",d"), ("count", "kept"), ("random", "kept at random (95% of draws)")
+    )
     return template(
         alt.layer(even.encode(x=x, y=y), series_line(points, names), series_points(points, names, tooltip, 50)),
         title="Functions of the remaining heads",

@@ -9,7 +9,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
-from attention_sieve.dashboard.figures.axes import series_channel, series_line, series_points
+from attention_sieve.dashboard.figures.axes import series_channel, series_line, series_points, tooltips
 from attention_sieve.dashboard.figures.figure import Figure, Spec, alt, of_kind, template
 
 HEIGHT: Final = 240
@@ -76,11 +76,7 @@ def _spec(names: tuple[str, ...]) -> Spec:
         axis=alt.Axis(values=[0, 0.25, 0.5, 0.75, 1], format=".2~f"),
     )
     stems = of_kind("stem").encode(x=x, y=y)
-    tooltip = [
-        alt.Tooltip("head:N", title="head"),
-        alt.Tooltip("what:N", title="gate"),
-        alt.Tooltip("height:N", title="probability", format=".2f"),
-    ]
+    tooltip = tooltips("head", ("what", "gate"), ("height", "probability", ".2f"))
     return template(
         alt.layer(
             series_line(of_kind("line").encode(x=x, y=y), names),

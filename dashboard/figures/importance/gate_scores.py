@@ -10,6 +10,7 @@ import pandas as pd
 from attention_sieve.core.importance.pruning.curves import Curve
 from attention_sieve.core.importance.pruning.orders import RANDOM
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
+from attention_sieve.dashboard.figures.axes import tooltips
 from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, alt, interval, of_kind, percent, template
 from attention_sieve.dashboard.figures.importance.curves import random_band
 
@@ -95,18 +96,9 @@ def _spec(name: str, ends: tuple[float, float], order: str, *, has_random: bool,
         return alt.Y(field, type="quantitative", title=name, scale=scale, axis=alt.Axis(tickCount=5, format=".3~g"))
 
     runs = of_kind("run")
-    tooltip = [
-        alt.Tooltip("penalty:N", title="penalty"),
-        alt.Tooltip("left:N", title="heads open"),
-        alt.Tooltip("score:N", title=name, format=".4~g"),
-        alt.Tooltip("interval:N", title="95% interval"),
-    ]
+    tooltip = tooltips("penalty", ("left", "heads open"), ("score", name, ".4~g"), ("interval", "95% interval"))
     full, pruned, random = of_kind("full"), of_kind("order"), of_kind("random")
-    order_tooltip = [
-        alt.Tooltip("order:N", title="order"),
-        alt.Tooltip("removed:N", title="heads removed"),
-        alt.Tooltip("score:N", title=name, format=".4~g"),
-    ]
+    order_tooltip = tooltips("order", ("removed", "heads removed"), ("score", name, ".4~g"))
     random_layers = [
         random.mark_area(color=GREY, opacity=0.25, aria=False).encode(x=share, y=y("least"), y2=alt.Y2("most")),
         random.mark_line(color=GREY, strokeWidth=2, strokeDash=[2, 3], aria=False).encode(x=share, y=y("mean")),

@@ -9,6 +9,7 @@ from jaxtyping import Float
 
 from attention_sieve.core.attention.settings import head_names
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
+from attention_sieve.dashboard.figures.axes import tooltips
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, of_kind, template
 
 BINS: Final = 24
@@ -49,19 +50,17 @@ def score_histogram(scores: Float[np.ndarray, "layer head"], full: float, name: 
     most = max(row["heads"] for row in rows)
     ends = (float(edges[0]), float(edges[-1]))
     side: Side = "left" if full > sum(ends) / 2 else "right"
-    return Figure(_spec(name, ends, most, side), data, _description(values, full, name))
+    return Figure(
+        _spec(name, ends, most, side),
+        data,
+        f"Histogram of {counted(len(values), 'head')} by {name} without them: {values.min():.4g} to "
+        f"{values.max():.4g}, median {np.median(values):.4g}. With all heads on: {full:.4g}.",
+    )
 
 
 def _names(heads: np.ndarray) -> str:
     first = head_names([(int(layer), int(head)) for layer, head in heads[:NAMED]])
     return first if len(heads) <= NAMED else f"{first} and {len(heads) - NAMED} more"
-
-
-def _description(values: np.ndarray, full: float, name: str) -> str:
-    return (
-        f"Histogram of {counted(len(values), 'head')} by {name} without them: {values.min():.4g} to "
-        f"{values.max():.4g}, median {np.median(values):.4g}. With all heads on: {full:.4g}."
-    )
 
 
 @lru_cache(maxsize=16)
@@ -83,12 +82,9 @@ def _spec(name: str, ends: tuple[float, float], most: int, side: Side) -> Spec:
             "heads:Q", title="heads", scale=alt.Scale(domain=[0, ROOM * most], nice=False), axis=alt.Axis(tickMinStep=1)
         ),
         y2=alt.Y2(datum=0),
-        tooltip=[
-            alt.Tooltip("heads:Q", title="number of heads"),
-            alt.Tooltip("names:N", title="which"),
-            alt.Tooltip("left:Q", title="from", format=".4~g"),
-            alt.Tooltip("right:Q", title="to", format=".4~g"),
-        ],
+        tooltip=tooltips(
+            ("heads", "number of heads"), ("names", "which"), ("left", "from", ".4~g"), ("right", "to", ".4~g")
+        ),
     )
     line = of_kind("full").mark_rule(color=INK, strokeDash=[6, 4], strokeWidth=2).encode(x=x("score"))
     align, dx = ("right", -5) if side == "left" else ("left", 5)

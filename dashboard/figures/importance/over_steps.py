@@ -10,7 +10,7 @@ import pandas as pd
 from attention_sieve.core.importance.pruning.curves import relative
 from attention_sieve.core.importance.pruning.over_steps import StepCurve
 from attention_sieve.dashboard.figures.appearance import LESS, MORE
-from attention_sieve.dashboard.figures.axes import STEP_AXIS, Ends, apart, steps_position
+from attention_sieve.dashboard.figures.axes import STEP_AXIS, Ends, apart, steps_position, tooltips
 from attention_sieve.dashboard.figures.figure import (
     INK,
     Figure,
@@ -158,13 +158,13 @@ def _lines(x: "alt.X", color: "alt.Color", line: str, name: str, number: str, en
         scale = alt.Scale(domain=list(ends), nice=False, zero=False)
         return alt.Y(field, type="quantitative", title=name, scale=scale, axis=alt.Axis(format=number, tickCount=6))
 
-    tooltip = [
-        alt.Tooltip("at:Q", title="step", format=",d"),
-        alt.Tooltip("removed:Q", title="heads removed", format=",d"),
-        alt.Tooltip("share:Q", title="share removed", format=".0%"),
-        alt.Tooltip("value:Q", title=name, format=".1%" if number == ".0%" else number),
-        alt.Tooltip("interval:N", title="95% interval"),
-    ]
+    tooltip = tooltips(
+        ("at", "step", ",d"),
+        ("removed", "heads removed", ",d"),
+        ("share", "share removed", ".0%"),
+        ("value", name, ".1%" if number == ".0%" else number),
+        ("interval", "95% interval"),
+    )
     point, interval = of_kind("point"), of_kind("interval").mark_rule(aria=False, strokeWidth=2)
     names = of_kind("name").mark_text(color=INK, align="left", dx=8, fontSize=11)
     return alt.layer(

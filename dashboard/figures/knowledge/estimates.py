@@ -9,7 +9,7 @@ import pandas as pd
 
 from attention_sieve.core.knowledge.report import Estimate
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
-from attention_sieve.dashboard.figures.axes import Ends, series_channel
+from attention_sieve.dashboard.figures.axes import Ends, series_channel, tooltips
 from attention_sieve.dashboard.figures.comparison.steps import Axis, across, apart_at, axis_of
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, drawable, of_kind, percent, template
 from attention_sieve.dashboard.figures.knowledge.words import ACCURACY, score_axis, score_ends, score_tooltips, written
@@ -80,11 +80,7 @@ def _gains_spec(tasks: tuple[str, ...], ends: Ends) -> Spec:
     y = alt.Y("task:N", title=None, sort=None, scale=alt.Scale(domain=list(tasks)), axis=axis)
     labels = ("last layer", "best layer", "best heads together")
     color, shape = series_channel(alt.Color, labels, HEAD_COLORS), series_channel(alt.Shape, labels, SHAPES_OF_VECTORS)
-    tooltip = [
-        alt.Tooltip("task:N", title="task"),
-        alt.Tooltip("what:N", title="vector of"),
-        *score_tooltips(ACCURACY, ".1%"),
-    ]
+    tooltip = [*tooltips("task", ("what", "vector of")), *score_tooltips(ACCURACY, ".1%")]
     layers = []
     for number in range(3):
         offset = APART * (number - 1)
@@ -149,11 +145,7 @@ def scores_of_checkpoints(scores: Sequence[CheckpointScores], steps: Sequence[in
 def _checkpoints_spec(axis: Axis, kinds: tuple[str, ...], name: str, ends: Ends) -> Spec:
     x, y = across(axis), score_axis("value", name, ends)
     color, shape = series_channel(alt.Color, kinds, HEAD_COLORS), series_channel(alt.Shape, kinds, SHAPES)
-    tooltip = [
-        alt.Tooltip("checkpoint:N", title="checkpoint"),
-        alt.Tooltip("what:N", title="vector of"),
-        *score_tooltips(name),
-    ]
+    tooltip = [*tooltips("checkpoint", ("what", "vector of")), *score_tooltips(name)]
     scores = of_kind("score")
     intervals = scores.mark_rule(strokeOpacity=0.7, aria=False)
     line = scores.mark_line(strokeWidth=2, aria=False).encode(x=x, y=y, color=color)

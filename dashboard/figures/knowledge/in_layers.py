@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.dashboard.figures.appearance import AMOUNT, HEAD_COLORS, LESS, STAR
-from attention_sieve.dashboard.figures.axes import Ends, places_axis, series_channel
+from attention_sieve.dashboard.figures.axes import Ends, places_axis, series_channel, tooltips
 from attention_sieve.dashboard.figures.figure import (
     INK,
     Figure,
@@ -134,8 +134,8 @@ def _violins_spec(n_layers: int, labels: tuple[str, ...], name: str, ends: Ends)
     )
     full = alt.when("datum.series == 0").then(alt.value(FULL)).otherwise(alt.value(0))
     edge, inside = (series_channel(channel, labels, HEAD_COLORS) for channel in (alt.Stroke, alt.Fill))
-    tooltip = [alt.Tooltip("name:N", title="head"), alt.Tooltip("value:Q", title=name, format=".3f")]
-    layer_tooltip = [alt.Tooltip("layer:Q", title="output of layer"), alt.Tooltip("value:Q", title=name, format=".3f")]
+    tooltip = tooltips(("name", "head"), ("value", name, ".3f"))
+    layer_tooltip = tooltips(("layer", "output of layer"), ("value", name, ".3f"))
     dots = of_kind("head").mark_point(
         shape="circle", filled=True, color=HEAD_COLORS[0], size=42, opacity=0.85, cursor="pointer"
     )
@@ -207,7 +207,7 @@ def _sorted_spec(shape: tuple[int, int], name: str, most: float) -> Spec:
     def y(field: str) -> alt.Y:
         return alt.Y(field, type="quantitative", scale=down, title="layer", axis=y_axis)
 
-    tooltip = [alt.Tooltip("name:N", title="head"), alt.Tooltip("value:Q", title=name, format="+.3f")]
+    tooltip = tooltips(("name", "head"), ("value", name, "+.3f"))
     sign = alt.when("datum.value < 0").then(alt.value(LESS)).otherwise(alt.value(AMOUNT))
     strength = alt.FillOpacity("strength:Q", scale=alt.Scale(domain=[0, most], range=[0, STRONGEST]), legend=None)
     area = {"x": x("left"), "x2": alt.X2("right"), "y": y("top"), "y2": alt.Y2("bottom")}

@@ -10,7 +10,7 @@ import pandas as pd
 from attention_sieve.core.attention.settings import head_name
 from attention_sieve.core.knowledge.reconstruction import Reconstruction
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
-from attention_sieve.dashboard.figures.axes import Ends, series_line, series_points
+from attention_sieve.dashboard.figures.axes import Ends, series_line, series_points, tooltips
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, drawable, of_kind, template
 from attention_sieve.dashboard.figures.knowledge.words import (
     NAME,
@@ -77,12 +77,7 @@ def _line(number: int, scores: Scores) -> pd.DataFrame:
 def _curves_spec(labels: tuple[str, ...], most: int, name: str, ends: Ends) -> Spec:
     x = rank_axis("rank:Q", RANKS, most)
     y = score_axis("value", name, ends)
-    tooltip = [
-        alt.Tooltip("name:N", title="head"),
-        alt.Tooltip("checkpoint:N", title="checkpoint"),
-        alt.Tooltip("rank:Q", title="place", format="d"),
-        alt.Tooltip("value:Q", title=name, format=".3f"),
-    ]
+    tooltip = tooltips(("name", "head"), "checkpoint", ("rank", "place", "d"), ("value", name, ".3f"))
     heads = of_kind("head").encode(x=x, y=y)
     return template(
         alt.layer(
@@ -147,11 +142,7 @@ def _number_description(reconstruction: Reconstruction, best_layer: float, name:
 def _number_spec(most: int, name: str, ends: Ends, ends_above: bool) -> Spec:
     x = rank_axis("n:Q", "heads together, the best first", most)
     step, layer, enough = of_kind("step"), of_kind("layer"), of_kind("enough")
-    tooltip = [
-        alt.Tooltip("n:Q", title="heads", format="d"),
-        alt.Tooltip("last:N", title="the last one"),
-        *score_tooltips(name),
-    ]
+    tooltip = [*tooltips(("n", "heads", "d"), ("last", "the last one")), *score_tooltips(name)]
     y = score_axis("value", name, ends)
     side: Literal["top", "bottom"] = "top" if ends_above else "bottom"  # the line of heads is on the other side
     return template(

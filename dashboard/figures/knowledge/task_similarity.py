@@ -9,6 +9,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from attention_sieve.dashboard.figures.appearance import LESS, MORE
+from attention_sieve.dashboard.figures.axes import tooltips
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, drawable, of_kind, template
 
 ROW: Final = 30
@@ -108,11 +109,7 @@ def _spec(n_tasks: int) -> Spec:
 
     sign = alt.when("datum.value < 0").then(alt.value(LESS)).otherwise(alt.value(MORE))
     cells = of_kind("cell")
-    tooltip = [
-        alt.Tooltip("task:N", title="task"),
-        alt.Tooltip("other:N", title="and"),
-        alt.Tooltip("value:Q", title="correlation over heads", format=".3f"),
-    ]
+    tooltip = tooltips("task", ("other", "and"), ("value", "correlation over heads", ".3f"))
     rect = cells.transform_calculate(strength="abs(datum.value)").mark_rect()
     strength = alt.FillOpacity("strength:Q", scale=alt.Scale(domain=[0, 1], range=[0, STRONGEST]), legend=None)
     branch = of_kind("branch").mark_line(color=INK, strokeWidth=1.2, strokeJoin="miter", aria=False, tooltip=False)

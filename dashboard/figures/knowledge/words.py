@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from attention_sieve.dashboard.figures.axes import Ends
+from attention_sieve.dashboard.figures.axes import Ends, tooltips
 from attention_sieve.dashboard.figures.figure import INK, alt, of_kind
 
 ACCURACY: Final = "accuracy"
@@ -41,11 +41,7 @@ def written(value: float, name: str) -> str:
 
 
 def score_tooltips(name: str, number: str = ".3f") -> "list[alt.Tooltip]":
-    return [
-        alt.Tooltip("value:Q", title=name, format=number),
-        alt.Tooltip("low:Q", title="95% interval from", format=number),
-        alt.Tooltip("high:Q", title="to", format=number),
-    ]
+    return tooltips(("value", name, number), ("low", "95% interval from", number), ("high", "to", number))
 
 
 def baseline_rows(baselines: Mapping[str, float], name: str, ends: Ends) -> "pd.DataFrame":

@@ -20,6 +20,7 @@ from attention_sieve.dashboard.figures.axes import (
     role_shapes,
     round_ends,
     steps_position,
+    tooltips,
 )
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, of_kind, template
 
@@ -107,11 +108,11 @@ def _losses(x: "alt.X", most: float) -> "alt.LayerChart":
     scale = alt.Scale(domain=[0, most], range=[LOSS_HEIGHT, 0], nice=False)
     y = alt.Y("value:Q", title="loss (nats)", scale=scale, axis=alt.Axis(tickCount=4))
     losses = of_kind("loss").encode(x=x, y=y)
-    tooltip = [
-        alt.Tooltip("step:N", title="step", format=",d"),
-        alt.Tooltip("value:N", title="loss of copied tokens", format=".2f"),
-        alt.Tooltip("accuracy:N", title="copied tokens predicted", format=".0%"),
-    ]
+    tooltip = tooltips(
+        ("step", "step", ",d"),
+        ("value", "loss of copied tokens", ".2f"),
+        ("accuracy", "copied tokens predicted", ".0%"),
+    )
     label = of_kind("guess").mark_text(color=INK, fontSize=11, align="right", baseline="bottom", dx=-6, dy=-2)
     return alt.layer(
         of_kind("guess").mark_rule(color=INK, strokeDash=[2, 3]).encode(y=y),
@@ -125,12 +126,9 @@ def _shares(x: "alt.X", roles: tuple[str, ...]) -> "alt.LayerChart":
     axis = alt.Axis(values=[0, 0.25, 0.5, 0.75, 1], format=".2~f", orient="left", grid=True)
     y = alt.Y("value:Q", title="share above chance", scale=scale, axis=axis)
     shares = of_kind("share").encode(x=x, y=y)
-    tooltip = [
-        alt.Tooltip("role:N", title="role"),
-        alt.Tooltip("head:N", title="strongest head"),
-        alt.Tooltip("step:N", title="step", format=",d"),
-        alt.Tooltip("value:N", title="share above chance", format=".2f"),
-    ]
+    tooltip = tooltips(
+        "role", ("head", "strongest head"), ("step", "step", ",d"), ("value", "share above chance", ".2f")
+    )
     points = shares.mark_point(size=50, stroke=INK, strokeWidth=1, opacity=1)
     name = of_kind("end").mark_text(color=INK, align="right", dx=-9, dy=-9, fontSize=11)
     return alt.layer(

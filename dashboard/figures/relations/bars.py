@@ -12,7 +12,7 @@ from attention_sieve.core.attention.settings import head_name
 from attention_sieve.core.relations.cases import ALL
 from attention_sieve.core.relations.settings import Direction
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
-from attention_sieve.dashboard.figures.axes import note, note_rows, shares_axis
+from attention_sieve.dashboard.figures.axes import note, note_rows, shares_axis, tooltips
 from attention_sieve.dashboard.figures.figure import (
     GREY,
     INK,
@@ -159,15 +159,17 @@ def _bars(tooltip: "list[alt.Tooltip]") -> "list[alt.Chart]":
 
 
 def _tooltip(has_control: bool) -> "list[alt.Tooltip]":
-    control = [alt.Tooltip("random:Q", title="random weights", format=".1%")] if has_control else []
+    control = tooltips(("random", "random weights", ".1%")) if has_control else []
     return [
-        alt.Tooltip("relation:N", title="relation"),
-        alt.Tooltip("cases:Q", title="cases"),
-        alt.Tooltip("chosen:N", title="best on a half, judged on the other"),
-        alt.Tooltip("judged:N", title="right on the held-out half"),
-        alt.Tooltip("baseline:Q", title="best fixed offset", format=".1%"),
-        alt.Tooltip("offset:Q", title="its offset", format="+d"),
-        alt.Tooltip("p:Q", title="p, corrected", format=".2~g"),
+        *tooltips(
+            "relation",
+            "cases",
+            ("chosen", "best on a half, judged on the other"),
+            ("judged", "right on the held-out half"),
+            ("baseline", "best fixed offset", ".1%"),
+            ("offset", "its offset", "+d"),
+            ("p", "p, corrected", ".2~g"),
+        ),
         *control,
     ]
 

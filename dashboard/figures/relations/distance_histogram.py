@@ -9,7 +9,7 @@ import pandas as pd
 
 from attention_sieve.core.texts.relations import ROOT, Dependencies
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
-from attention_sieve.dashboard.figures.axes import note, note_rows
+from attention_sieve.dashboard.figures.axes import note, note_rows, tooltips
 from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, alt, counted, drawable, of_kind, template
 
 REACH: Final = 8
@@ -97,12 +97,7 @@ def _spec(n_relations: int) -> Spec:
         return alt.Y(field, type="quantitative", title=None, scale=scale, axis=axis)
 
     colors = alt.Scale(domain=["most frequent", "others"], range=[HEAD_COLORS[0], GREY])
-    tooltip = [
-        alt.Tooltip("relation:N", title="relation"),
-        alt.Tooltip("words:N", title="head stands"),
-        alt.Tooltip("cases:Q", title="cases"),
-        alt.Tooltip("share:Q", title="share", format=".1%"),
-    ]
+    tooltip = tooltips("relation", ("words", "head stands"), "cases", ("share", "share", ".1%"))
     bar = of_kind("bar").mark_rect(stroke=INK, strokeWidth=0.5, strokeOpacity=0.5)
     bar = bar.encode(
         x=_distance_position("left"),

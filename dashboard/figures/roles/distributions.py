@@ -28,6 +28,7 @@ from attention_sieve.dashboard.figures.axes import (
     role_colors,
     score_ends,
     score_position,
+    tooltips,
 )
 from attention_sieve.dashboard.figures.figure import (
     INK,
@@ -267,13 +268,13 @@ def places_spec(violins: Violins, n_places: int, score_axis: str, ends: Ends) ->
 def _middles(violins: Violins, n_places: int, score_axis: str, ends: Ends) -> "tuple[alt.Chart, alt.Chart]":
     low, median = (score_position(alt.Y, name, violins.scale, score_axis, ends) for name in ("low", "median"))
     x = places_axis("place", n_places, MARGIN, violins.axis)
-    tooltip = [
-        alt.Tooltip("place:N", title=violins.axis.split()[0]),
-        alt.Tooltip("median:N", title="median", format=".3~f"),
-        alt.Tooltip("low:N", title="lower quartile", format=".3~f"),
-        alt.Tooltip("high:N", title="upper quartile", format=".3~f"),
-        alt.Tooltip("scores:N", title=f"{WORDS[violins.scale].short}s"),
-    ]
+    tooltip = tooltips(
+        ("place", violins.axis.split()[0]),
+        ("median", "median", ".3~f"),
+        ("low", "lower quartile", ".3~f"),
+        ("high", "upper quartile", ".3~f"),
+        ("scores", f"{WORDS[violins.scale].short}s"),
+    )
     half = of_kind("middle").mark_rule(color=INK, strokeWidth=2.5)
     dot = of_kind("middle").mark_point(
         filled=True, color=LOOKS[violins.role].color, stroke=INK, strokeWidth=1.5, size=50, opacity=1
@@ -297,7 +298,7 @@ def _roles_spec(roles: tuple[str, ...], scale: Scale, ends: Ends, drawn: frozens
         x=score,
         y=_role_position("top", roles),
         color=role_colors(alt.Color, roles),
-        tooltip=[alt.Tooltip("score:N", title=axis, format=".3~f")],
+        tooltip=tooltips(("score", axis, ".3~f")),
     )
     upper = of_kind("upper").mark_text(color=INK, fontSize=11, align="left", baseline="bottom", dx=-3, dy=-3)
     lower = of_kind("lower").mark_text(color=INK, fontSize=11, align="right", baseline="bottom", dx=3, dy=-3)
@@ -363,14 +364,14 @@ def _mean_layers(roles: Sequence[str], scale: Scale, ends: Ends) -> "tuple[alt.C
     """Intervals of the means, the means, and the scores of the text on screen."""
     y, color, axis = _role_position("base", roles), role_colors(alt.Color, roles), WORDS[scale].title()
     low, middle, score = (score_position(alt.X, field, scale, axis, ends) for field in ("low", "mean", "score"))
-    tooltip = [
-        alt.Tooltip("role:N", title="role"),
-        alt.Tooltip("mean:N", title=WORDS[scale].title("mean "), format=".3~f"),
-        alt.Tooltip("low:N", title="interval from", format=".3~f"),
-        alt.Tooltip("high:N", title="to", format=".3~f"),
-        alt.Tooltip("texts:N", title="texts"),
-        alt.Tooltip("score:N", title="this text", format=".3~f"),
-    ]
+    tooltip = tooltips(
+        "role",
+        ("mean", WORDS[scale].title("mean "), ".3~f"),
+        ("low", "interval from", ".3~f"),
+        ("high", "to", ".3~f"),
+        "texts",
+        ("score", "this text", ".3~f"),
+    )
     interval = of_kind("interval").mark_rule(color=INK, strokeWidth=2.5)
     mean = of_kind("mean").mark_point(filled=True, stroke=INK, strokeWidth=1.5, opacity=1, size=60)
     here = of_kind("here").mark_point(filled=True, stroke=INK, strokeWidth=1.5, opacity=1, size=130, shape="diamond")

@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from attention_sieve.core.roles.uncertainty.anytime import odds
 from attention_sieve.dashboard.figures.appearance import LOOKS
-from attention_sieve.dashboard.figures.axes import note, note_rows, role_curves
+from attention_sieve.dashboard.figures.axes import note, note_rows, role_curves, tooltips
 from attention_sieve.dashboard.figures.figure import INK, MOST_MARKS, Figure, Spec, alt, counted, of_kind, template
 
 HEIGHT: Final = 260
@@ -81,11 +81,7 @@ def _spec(roles: tuple[str, ...], name: str, n_texts: int, ends: tuple[int, int]
         scale=alt.Scale(domain=list(ends), nice=False, padding=12),
         axis=alt.Axis(labelExpr=AXIS_LABELS, tickMinStep=1, tickCount=6),
     )
-    tooltip = [
-        alt.Tooltip("role:N", title="role"),
-        alt.Tooltip("texts:N", title="texts"),
-        alt.Tooltip("odds:N", title="evidence"),
-    ]
+    tooltip = tooltips("role", "texts", ("odds", "evidence"))
     line = of_kind("needed").mark_rule(color=INK, strokeDash=[6, 3]).encode(y=y)
     label = of_kind("needed").mark_text(color=INK, fontSize=11, align="left", baseline="bottom", dx=4, dy=-2)
     label = label.encode(x=alt.XValue(0), y=y, text=alt.Text("label:N"))

@@ -11,7 +11,7 @@ from jaxtyping import Int
 from attention_sieve.core.roles.hypotheses import HeadTests
 from attention_sieve.core.roles.roles import shown_roles
 from attention_sieve.dashboard.figures.appearance import LOOKS
-from attention_sieve.dashboard.figures.axes import LAYER_AXIS, lane_ends, lane_names, lane_scale
+from attention_sieve.dashboard.figures.axes import LAYER_AXIS, lane_ends, lane_names, lane_scale, tooltips
 from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, alt, counted, of_kind, template
 
 SEVERAL: Final = "two or more coarse roles"
@@ -54,12 +54,7 @@ def _bars(roles: tuple[str, ...], n_heads: int) -> "alt.Chart":
     n_lanes = len(roles) + 1
     names = (SEVERAL, *reversed(roles))
     colors = [GREY, *(LOOKS[role].color for role in names[1:])]
-    tooltip = [
-        alt.Tooltip("role:N", title="role"),
-        alt.Tooltip("layer:N", title="layer"),
-        alt.Tooltip("heads:N", title="heads"),
-        alt.Tooltip("of:N", title="of heads"),
-    ]
+    tooltip = tooltips("role", "layer", "heads", ("of", "of heads"))
     ends = lane_ends(n_lanes, FULL, str(n_heads), "heads in the layer")
     bars = of_kind("bar").mark_bar(stroke=INK, strokeWidth=0.5, strokeOpacity=0.5)
     return bars.encode(

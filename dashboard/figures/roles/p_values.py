@@ -21,6 +21,7 @@ from attention_sieve.dashboard.figures.axes import (
     role_shapes,
     score_ends,
     score_position,
+    tooltips,
 )
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, of_kind, template
 
@@ -178,14 +179,14 @@ def _p_position(field: str) -> "alt.Y":
 
 def _marks(roles: Sequence[str], x: "alt.X", y: "alt.Y", scale: Scale) -> "alt.Chart":
     """A mark for each test, filled where the head holds the role."""
-    tooltip = [
-        alt.Tooltip("role:N", title="role"),
-        alt.Tooltip("name:N", title="head"),
-        alt.Tooltip("mean:N", title=WORDS[scale].title("mean "), format=".3~f"),
-        alt.Tooltip("p:N", title="p", format=".3~g"),
-        alt.Tooltip("p_adjusted:N", title="p, corrected", format=".3~g"),
-        alt.Tooltip("holds:N", title="holds the role"),
-    ]
+    tooltip = tooltips(
+        "role",
+        ("name", "head"),
+        ("mean", WORDS[scale].title("mean "), ".3~f"),
+        ("p", "p", ".3~g"),
+        ("p_adjusted", "p, corrected", ".3~g"),
+        ("holds", "holds the role"),
+    )
     legend = _legend(roles)
     marks = of_kind("test").mark_point(size=38, strokeWidth=1.2, opacity=0.85)
     return marks.encode(
@@ -200,12 +201,7 @@ def _marks(roles: Sequence[str], x: "alt.X", y: "alt.Y", scale: Scale) -> "alt.C
 
 
 def _histogram_layers(roles: Sequence[str], x: "alt.X") -> "tuple[alt.Chart, alt.Chart]":
-    tooltip = [
-        alt.Tooltip("role:N", title="role"),
-        alt.Tooltip("tests:N", title="tests"),
-        alt.Tooltip("p_low:N", title="p from", format=".2f"),
-        alt.Tooltip("p_high:N", title="p to", format=".2f"),
-    ]
+    tooltip = tooltips("role", "tests", ("p_low", "p from", ".2f"), ("p_high", "p to", ".2f"))
     bars = of_kind("bin").mark_bar(stroke=INK, strokeWidth=0.5, strokeOpacity=0.5)
     fill = role_colors(alt.Fill, roles, _legend(roles))
     totals = of_kind("total").mark_text(color=INK, fontSize=10, align="left", dx=3)

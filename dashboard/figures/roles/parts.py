@@ -10,7 +10,7 @@ from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.roles.hypotheses import HeadTests
 from attention_sieve.core.roles.measures import Scale
 from attention_sieve.dashboard.figures.appearance import LOOKS, WORDS
-from attention_sieve.dashboard.figures.axes import Ends, note, note_rows, score_ends, score_position
+from attention_sieve.dashboard.figures.axes import Ends, note, note_rows, score_ends, score_position, tooltips
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, of_kind, template
 
 ROW: Final = 24
@@ -48,13 +48,13 @@ def _spec(title: str, role: str, parts: tuple[str, ...], scale: Scale, ends: End
     mean, low = (score_position(alt.X, field, scale, axis, ends) for field in ("mean", "low"))
     names = alt.Axis(labelLimit=160, ticks=False, domain=False, labelPadding=6)
     y = alt.Y("part:N", title=None, sort=None, scale=alt.Scale(domain=list(parts)), axis=names)
-    tooltip = [
-        alt.Tooltip("part:N", title="part"),
-        alt.Tooltip("texts:N", title="texts", format=",d"),
-        alt.Tooltip("mean:N", title="mean", format=".3~f"),
-        alt.Tooltip("low:N", title="interval from", format=".3~f"),
-        alt.Tooltip("high:N", title="to", format=".3~f"),
-    ]
+    tooltip = tooltips(
+        "part",
+        ("texts", "texts", ",d"),
+        ("mean", "mean", ".3~f"),
+        ("low", "interval from", ".3~f"),
+        ("high", "to", ".3~f"),
+    )
     tau = of_kind("tau").mark_rule(color=INK, strokeDash=[6, 3]).encode(x=mean)
     interval = of_kind("interval").mark_rule(color=INK, strokeWidth=2).encode(x=low, x2=alt.X2("high"), y=y)
     color = LOOKS[role].color

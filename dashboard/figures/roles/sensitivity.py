@@ -9,7 +9,7 @@ import pandas as pd
 from attention_sieve.core.roles.measures import Scale
 from attention_sieve.core.roles.uncertainty.sensitivity import BAND, RESAMPLES, CountsByTau, CountsByTexts
 from attention_sieve.dashboard.figures.appearance import LOOKS, WORDS
-from attention_sieve.dashboard.figures.axes import lettered_legend, role_colors, role_curves
+from attention_sieve.dashboard.figures.axes import lettered_legend, role_colors, role_curves, tooltips
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, of_kind, percent, template
 
 HEIGHT: Final = 260
@@ -72,11 +72,7 @@ def _range(role: str, low: float, high: float) -> str:
 def _tau_spec(roles: tuple[str, ...], n_heads: int, scale: Scale, ends: tuple[float, float]) -> Spec:
     along = alt.Scale(domain=list(ends), nice=False)
     x = alt.X("tau:Q", title=_axis(scale), scale=along, axis=alt.Axis(grid=False))
-    tooltip = [
-        alt.Tooltip("role:N", title="role"),
-        alt.Tooltip("tau:N", title="tau", format=".3~g"),
-        alt.Tooltip("heads:N", title="heads"),
-    ]
+    tooltip = tooltips("role", ("tau", "tau", ".3~g"), "heads")
     line = of_kind("tau").mark_rule(color=INK, strokeDash=[6, 3]).encode(x=x)
     label = of_kind("tau").mark_text(color=INK, fontSize=11, align="left", baseline="top", dx=4)
     label = label.encode(x=x, y=alt.YValue(0), text=alt.Text("label:N"))
@@ -90,13 +86,9 @@ def _texts_spec(roles: tuple[str, ...], n_heads: int, sizes: tuple[int, ...]) ->
     scale = alt.Scale(type="log", domain=[sizes[0], sizes[-1]], nice=False)
     axis = alt.Axis(grid=False, format=",d", values=list(sizes), labelOverlap="greedy")
     x = alt.X("texts:Q", title="number of texts, on a logarithmic scale", scale=scale, axis=axis)
-    tooltip = [
-        alt.Tooltip("role:N", title="role"),
-        alt.Tooltip("texts:N", title="texts"),
-        alt.Tooltip("median:N", title="heads, median", format=".3~g"),
-        alt.Tooltip("low:N", title="from", format=".3~g"),
-        alt.Tooltip("high:N", title="to", format=".3~g"),
-    ]
+    tooltip = tooltips(
+        "role", "texts", ("median", "heads, median", ".3~g"), ("low", "from", ".3~g"), ("high", "to", ".3~g")
+    )
     band = of_kind("count").mark_area(opacity=0.25)
     color = role_colors(alt.Color, roles, lettered_legend(roles))
     band = band.encode(x=x, y=_heads("low", n_heads), y2=alt.Y2("high"), color=color)

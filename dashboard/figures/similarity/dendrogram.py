@@ -9,6 +9,7 @@ import pandas as pd
 
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.similarity.layout import HeadTree, groups
+from attention_sieve.dashboard.figures.axes import tooltips
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, head_choice, of_kind, template
 from attention_sieve.dashboard.figures.similarity.head_kinds import NOTHING, HeadKinds, KindLook, by_kind
 
@@ -100,7 +101,7 @@ def _spec(title: str, looks: tuple[KindLook, ...], n_leaves: int, most: float, u
         y=y,
         detail=alt.Detail("merge:N"),
         order=alt.Order("corner:Q"),
-        tooltip=[alt.Tooltip("distance:N", title=f"distance ({unit})", format=".3~g")],
+        tooltip=tooltips(("distance", f"distance ({unit})", ".3~g")),
     )
     cut = of_kind("cut").mark_rule(color=INK, strokeDash=[5, 3], strokeWidth=1.5).encode(x=x)
     leaves, names = _leaf_layers(title, looks)
@@ -120,7 +121,7 @@ def _leaf_layers(title: str, looks: Sequence[KindLook]) -> "tuple[alt.Chart, alt
     marks = marks.encode(
         color=by_kind(alt.Color, title, looks, [look.color for look in looks]),
         shape=by_kind(alt.Shape, title, looks, [look.shape for look in looks]),
-        tooltip=[alt.Tooltip("heads:N", title="heads"), alt.Tooltip("kind of head:N", title=title)],
+        tooltip=tooltips("heads", ("kind of head", title)),
     )
     names = of_kind("leaf").mark_text(
         color=INK,

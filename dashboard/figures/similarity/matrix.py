@@ -9,6 +9,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from attention_sieve.dashboard.figures.appearance import AMOUNT
+from attention_sieve.dashboard.figures.axes import tooltips
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, of_kind, template
 
 CELL: Final = 26
@@ -62,11 +63,7 @@ def _spec(rows: MatrixSide, columns: MatrixSide, most: float, title: str, unit: 
         x=alt.X("column:N", title=columns.title, sort=list(columns.names), axis=axis),
         y=alt.Y("row:N", title=rows.title, sort=list(rows.names), axis=axis),
     )
-    tooltip = [
-        alt.Tooltip("row:N", title=rows.title),
-        alt.Tooltip("column:N", title=columns.title),
-        alt.Tooltip("value:Q", title=unit, format=".4~g"),
-    ]
+    tooltip = tooltips(("row", rows.title), ("column", columns.title), ("value", unit, ".4~g"))
     opacity = alt.FillOpacity("value:Q", scale=alt.Scale(domain=[0, most], range=[0, STRONGEST]), legend=None)
     layers = [cells.mark_rect(fill=AMOUNT).encode(fillOpacity=opacity, tooltip=tooltip)]
     if len(columns.names) <= NUMBERED:

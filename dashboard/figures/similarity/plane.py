@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.similarity.layout import HeadPlane
 from attention_sieve.dashboard.figures.appearance import AMOUNT, LESS, MORE
+from attention_sieve.dashboard.figures.axes import tooltips
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, head_choice, head_rows, of_kind, template
 from attention_sieve.dashboard.figures.similarity.head_kinds import HeadKinds, KindLook, by_kind
 
@@ -177,7 +178,7 @@ def _kind_spec(
     points = points.encode(
         color=by_kind(alt.Color, title, looks, [look.color for look in looks]),
         shape=by_kind(alt.Shape, title, looks, [look.shape for look in looks]),
-        tooltip=[alt.Tooltip("name:N", title="head"), alt.Tooltip("kind of head:N", title=title)],
+        tooltip=tooltips(("name", "head"), ("kind of head", title)),
     )
     chart = alt.layer(_heads(points, axes), *([_further(axes)] if has_outside else []), *_chosen(axes))
     return template(chart, title=f"Heads by {title}", reading=_reading(has_outside), height=HEIGHT)
@@ -191,7 +192,7 @@ def _layer_spec(n_layers: int, span: tuple[float, float, float], many: bool, has
         scale=alt.Scale(domain=[0, max(1, n_layers - 1)], range=[LESS, AMOUNT, MORE]),
         legend=alt.Legend(orient="bottom", title="layer", format="d", tickMinStep=1, gradientLength=160),
     )
-    tooltip = [alt.Tooltip("name:N", title="head"), alt.Tooltip("layer:N", title="layer")]
+    tooltip = tooltips(("name", "head"), "layer")
     size = 40 if many else 200
     points = of_kind("head").mark_point(shape="circle", filled=True, size=size, opacity=0.9, cursor="pointer")
     layers = [_heads(points.encode(color=color, tooltip=tooltip), axes)]

@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.dashboard.figures.appearance import RoleLook
-from attention_sieve.dashboard.figures.axes import LAYER_AXIS
+from attention_sieve.dashboard.figures.axes import LAYER_AXIS, tooltips
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, head_choice, of_kind, template
 
 FUNCTIONS: Final[dict[str, RoleLook]] = {
@@ -221,11 +221,7 @@ def _spec(grid: _Grid, kinds: tuple[str, ...]) -> Spec:
 
 
 def _boxes(grid: _Grid, kinds: Sequence[str]) -> "list[alt.Chart]":
-    tooltip = [
-        alt.Tooltip("name:N", title="head"),
-        alt.Tooltip("order:N", title=grid.order_name, format=".3~f"),
-        alt.Tooltip("does:N", title="does"),
-    ]
+    tooltip = tooltips(("name", "head"), ("order", grid.order_name, ".3~f"), "does")
     cells = of_kind("cell").mark_rect(fill=INK, fillOpacity=0.06, stroke=INK, strokeOpacity=0.45, cursor="pointer")
     labels = {name: look.lettered for name, look in FUNCTIONS.items()}
     legend = alt.Legend(

@@ -17,6 +17,7 @@ from attention_sieve.dashboard.figures.axes import (
     round_ends,
     series_line,
     series_points,
+    tooltips,
     values_axis,
 )
 from attention_sieve.dashboard.figures.figure import Figure, Spec, alt, of_kind, template
@@ -76,11 +77,7 @@ def _description_of(label: str, row: Float[np.ndarray, " layer"]) -> str:
 @lru_cache(maxsize=64)
 def _spec(labels: tuple[str, ...], axis: ValueAxis, title: str, n_layers: int) -> Spec:
     x, y = places_axis("place", n_layers, HALF), values_axis(axis)
-    tooltip = [
-        alt.Tooltip("label:N", title="what"),
-        alt.Tooltip("layer:N", title="layer"),
-        alt.Tooltip("value:N", title=axis.title, format=".3~g"),
-    ]
+    tooltip = tooltips(("label", "what"), "layer", ("value", axis.title, ".3~g"))
     rows = of_kind("point").encode(x=x, y=y)
     marks = alt.layer(series_line(rows, labels), series_points(rows, labels, tooltip, 60), note())
     return template(marks, title=title, height=HEIGHT)

@@ -19,6 +19,7 @@ from attention_sieve.dashboard.figures.axes import (
     places_axis,
     series_channel,
     series_line,
+    tooltips,
     values_axis,
 )
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, head_choice, of_kind, template
@@ -116,7 +117,9 @@ def _of_series(series: DotSeries, axis: ValueAxis) -> str:
 @lru_cache(maxsize=64)
 def _spec(labels: tuple[str, ...], axis: ValueAxis, title: str, means: bool, n_layers: int, many: bool) -> Spec:
     x, y = places_axis("place", n_layers, HALF), values_axis(axis)
-    color, tooltip = series_channel(alt.Color, labels, HEAD_COLORS), _tooltip(axis.format)
+    color, form = series_channel(alt.Color, labels, HEAD_COLORS), axis.format
+    interval = ("low", "interval from", form), ("high", "to", form)
+    tooltip = tooltips(("label", "what"), ("name", "head"), ("value", "mean", form), *interval, "texts")
     level = of_kind("level").mark_line(color=INK, strokeDash=[5, 3], strokeWidth=1.5, aria=False)
     size, opacity = (14, 0.55) if many else (34, 0.8)
     dots = of_kind("dot").mark_point(filled=True, cursor="pointer", size=size, opacity=opacity)
@@ -136,14 +139,3 @@ def _spec(labels: tuple[str, ...], axis: ValueAxis, title: str, means: bool, n_l
         reading=("dot: a head, mean over texts" + ("; line: layer mean" if means else ""),),
         height=HEIGHT,
     )
-
-
-def _tooltip(form: str) -> "list[alt.Tooltip]":
-    return [
-        alt.Tooltip("label:N", title="what"),
-        alt.Tooltip("name:N", title="head"),
-        alt.Tooltip("value:N", title="mean", format=form),
-        alt.Tooltip("low:N", title="interval from", format=form),
-        alt.Tooltip("high:N", title="to", format=form),
-        alt.Tooltip("texts:N", title="texts"),
-    ]

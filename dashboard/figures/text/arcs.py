@@ -245,8 +245,18 @@ def arcs_svg(
         write(drawn, COLUMN - 8, ABOVE + row * (index + 0.7), visible(_label(token)), TextStyle(letters, "end"))
     for index, token in enumerate(keys.tokens):
         write(drawn, end + 8, ABOVE + row * (index + 0.7), visible(_label(token)), TextStyle(letters))
-    strokes = _signs(maps.heads[0], maps.signs) if maps.signs else _heads(maps.heads)
-    signs = [(_line(stroke), name) for name, stroke in strokes]
+    strokes = (
+        [
+            (f"{head_name(*maps.heads[0])}: + {maps.signs.more}", _sign_stroke(1)),
+            (f"\N{MINUS SIGN} {maps.signs.less}", _sign_stroke(-1)),
+        ]
+        if maps.signs
+        else [(head_name(*head), _stroke(number)) for number, head in enumerate(maps.heads)]
+    )
+    signs = [
+        (ET.Element("line", {"x1": "0", "x2": "18", "y1": "9", "y2": "9", "stroke-width": "5"} | stroke), name)
+        for name, stroke in strokes
+    ]
     picture = Block(drawn, end + COLUMN, ABOVE + row * n_rows)
     blocks = [legend(signs, picture.width * scale), picture]
     return sheet(visible(title), blocks, caption=[*_window_line(maps), *map(visible, caption)], size=size)
@@ -277,22 +287,6 @@ def _window_line(maps: AttentionMaps) -> list[str]:
         return [f"Window: {', '.join(spans)}."]
     outside = max(0.0, 1 - float(maps.attention.sum(axis=-1, dtype=np.float64).mean()))
     return [f"Window: {', '.join(spans)}; on average {percent(outside, 0)} of the attention leaves it."]
-
-
-def _line(stroke: dict[str, str]) -> ET.Element:
-    """A piece of an arc, for the legend."""
-    return ET.Element("line", {"x1": "0", "x2": "18", "y1": "9", "y2": "9", "stroke-width": "5"} | stroke)
-
-
-def _heads(heads: Sequence[Head]) -> list[tuple[str, dict[str, str]]]:
-    return [(head_name(*head), _stroke(number)) for number, head in enumerate(heads)]
-
-
-def _signs(head: Head, signs: Signs) -> list[tuple[str, dict[str, str]]]:
-    return [
-        (f"{head_name(*head)}: + {signs.more}", _sign_stroke(1)),
-        (f"\N{MINUS SIGN} {signs.less}", _sign_stroke(-1)),
-    ]
 
 
 def _stroke(order: int) -> dict[str, str]:

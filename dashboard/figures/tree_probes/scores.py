@@ -9,7 +9,7 @@ import pandas as pd
 
 from attention_sieve.core.tree_probes.probe import LEVEL, AttachmentScore
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
-from attention_sieve.dashboard.figures.axes import shares_axis
+from attention_sieve.dashboard.figures.axes import shares_axis, tooltips
 from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, alt, counted, of_kind, template
 
 ROW: Final = 34
@@ -51,12 +51,7 @@ def probe_scores(scores: Sequence[NamedScore]) -> Figure:
 def _spec(n_rows: int) -> Spec:
     axis = alt.Axis(labelLimit=220, ticks=False, domain=False, labelPadding=6)
     y = alt.Y("name:N", title=None, sort=None, axis=axis)
-    tooltip = [
-        alt.Tooltip("name:N", title="probe"),
-        alt.Tooltip("uas:Q", title="UAS", format=".1%"),
-        alt.Tooltip("low:Q", title="interval from", format=".1%"),
-        alt.Tooltip("high:Q", title="to", format=".1%"),
-    ]
+    tooltip = tooltips(("name", "probe"), ("uas", "UAS", ".1%"), ("low", "interval from", ".1%"), ("high", "to", ".1%"))
     colors = alt.Scale(domain=list(LOOKS), range=list(LOOKS.values()))
     bar = of_kind("bar").mark_bar(height=alt.RelativeBandSize(0.6))
     bar = bar.encode(

@@ -10,7 +10,6 @@ from jaxtyping import Bool
 
 from attention_sieve.cache.answers import CorpusFinding
 from attention_sieve.core.attention.settings import Head
-from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.command_lines import given_options
 from attention_sieve.core.importance.analysis import ABLATION_ANALYSIS
 from attention_sieve.core.importance.finding import AblationFinding, metric_facts
@@ -112,7 +111,16 @@ def material() -> Material | None:
     """
     visit = frame.without_corpus()
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        metric = one_of(wording.METRIC, _metrics(visit.engine.files), key=METRIC_KEY, help=wording.METRIC_HELP)
+        metric = one_of(
+            wording.METRIC,
+            {
+                name: metric
+                for name, metric in METRICS.items()
+                if metric != "lm" or visit.engine.files.head in WORD_HEADS
+            },
+            key=METRIC_KEY,
+            help=wording.METRIC_HELP,
+        )
         replacement = one_of(wording.REPLACE, REPLACEMENTS, key="replaced by", help=wording.REPLACE_HELP)
     if visit.engine.files.head not in WORD_HEADS:
         st.caption(wording.no_words(plain(visit.engine.files.name)))
@@ -125,11 +133,6 @@ def material() -> Material | None:
     if with_texts is None:
         return None
     return Material(visit=with_texts, inputs=of_texts(with_texts.texts), settings=settings)
-
-
-def _metrics(files: CheckpointFiles) -> dict[str, Metric]:
-    """What heads can matter for in a checkpoint: predicted words only if it predicts any."""
-    return {name: metric for name, metric in METRICS.items() if metric != "lm" or files.head in WORD_HEADS}
 
 
 def _labelled(visit: Visit, settings: AblationSettings) -> Material | None:
