@@ -32,6 +32,7 @@ from attention_sieve.core.texts.parsers import ENGLISH, parsed_by, parsers_by_la
 from attention_sieve.core.texts.text import PAIR_MARK, SUFFIXES, Text, read_file, read_typed
 from attention_sieve.dashboard import link, offers, public, state, wording
 from attention_sieve.dashboard.components.kept_text import fetch_text, keep_text, mark_of
+from attention_sieve.dashboard.figures.figure import counted
 from attention_sieve.dashboard.plain import for_visitors, plain
 from attention_sieve.dashboard.progress import in_its_place, let_leave
 from attention_sieve.dashboard.samples import read_sample
@@ -251,7 +252,7 @@ def _show_upload() -> None:
     except TextError:
         return
     if texts:
-        with st.expander(wording.texts_read(len(texts))):
+        with st.expander(f"{counted(len(texts), 'text')} read: show the corpus"):
             st.text("\n".join(PAIR_MARK.join(text.segments) for text in texts[:MOST_SHOWN]))
             if len(texts) > MOST_SHOWN:
                 st.markdown(wording.more_texts(len(texts) - MOST_SHOWN))
@@ -409,7 +410,7 @@ def heads_off(choice: Choice) -> None:
                 st.button(wording.ALL_ON, icon=":material/power_settings_new:", on_click=state.switch_off, args=((),))
         elif heads := state.were_off(choice):
             st.button(
-                wording.off_again([head_name(*head) for head in heads]),
+                f"Switch {wording.some_of([head_name(*head) for head in heads])} off again",
                 key="off again",
                 icon=":material/undo:",
                 type="tertiary",
@@ -453,14 +454,17 @@ def load_behind() -> None:
 def _about_checkpoint(shared: Inference, engine: Engine) -> None:
     files = engine.files
     device = choose_device(engine.device) if shared.is_loaded(engine) else None
-    runs_on = "" if device is None else wording.runs_on(device, engine.dtype)
+    runs_on = "" if device is None else f", on **{device}** in {engine.dtype}"
     shapes = {"": (files.n_layers, files.n_heads)}
     if len(files.kinds) > 1:
         shapes = {"encoder ": (files.n_layers, files.n_heads), "decoder ": files.decoder}
     stored = plain(files.quantised), files.saved_in
     st.markdown(wording.about(plain(files.model_type), shapes, runs_on, files.fingerprint, *stored))
     if files.base is not None:
-        st.markdown(wording.adapter_of(plain(files.adapter), plain(for_visitors(files.base.name))))
+        st.markdown(
+            f"{plain(files.adapter)} adapter of **{plain(for_visitors(files.base.name))}**, merged into its weights. "
+            "Compare the two on *Compare*."
+        )
 
 
 def from_home(folder: Path) -> str:

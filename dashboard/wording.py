@@ -180,10 +180,6 @@ def upload_limits(megabytes: int, n_texts: int) -> str:
     return f"At most {megabytes} MB and {n_texts:,} texts. {UPLOAD_FORMATS}"
 
 
-def texts_read(n_texts: int) -> str:
-    return f"{counted(n_texts, 'text')} read: show the corpus"
-
-
 def more_texts(n_texts: int) -> str:
     return f"and {n_texts:,} more."
 
@@ -272,17 +268,9 @@ COMPARE: Final = "Also score the corpus with all heads on, to see which roles ch
 AGAINST: Final = "against all heads on"
 
 
-def off_again(names: Sequence[str]) -> str:
-    return f"Switch {some_of(names)} off again"
-
-
 def some_of(names: Sequence[str]) -> str:
     more = len(names) - NAMED_HEADS
     return f"{', '.join(names[:NAMED_HEADS])} and {more} more" if more > 0 else ", ".join(names)
-
-
-def roles_against(n_gained: int, n_lost: int) -> str:
-    return f"Compared with all heads on: {counted(n_gained, 'role')} gained, {n_lost:,} lost."
 
 
 SWITCH_HELP: Final = (
@@ -492,10 +480,6 @@ def too_long(texts: Sequence[tuple[int, int]], limiting: str = "") -> str:
 CUT_THIS: Final = "Cut it to what the checkpoint can read"
 
 
-def cut_to(limit: int) -> str:
-    return f"Use the first {limit:,} tokens"
-
-
 def about(
     model_type: str,
     shapes: Mapping[str, tuple[int | None, int | None]],
@@ -525,20 +509,8 @@ def about(
     return f"**{model_type}**{size}{where}.{weights} Fingerprint `{fingerprint[:12]}`."
 
 
-def adapter_of(kind: str, base: str) -> str:
-    return f"{kind} adapter of **{base}**, merged into its weights. Compare the two on *Compare*."
-
-
-def arcs_hint(most: int) -> str:
-    return f"Click a head in the grid to see its arcs here. Shift-click adds another, up to {most}."
-
-
 WHERE_ONE_LOOKS: Final = "Where this head looks"
 WHERE_SOME_LOOK: Final = "Where these heads look"
-
-
-def last_heads(n_drawn: int, n_chosen: int) -> str:
-    return f"Arcs of the last {n_drawn} of {n_chosen} chosen heads."
 
 
 def not_there(names: str, n_heads: int) -> str:
@@ -557,10 +529,6 @@ def links_drawn(share: float, strongest: int | None) -> str:
     if strongest is None:
         return f"the top {percent(share, 0)} of each query's attention"
     return f"the {counted(strongest, 'strongest link')} of each query"
-
-
-def runs_on(device: str, dtype: str) -> str:
-    return f", on **{device}** in {dtype}"
 
 
 def kept(folder: str, n_results: int, n_bytes: int) -> str:
@@ -614,10 +582,6 @@ def filled_by_test(tau: float, scale: Scale) -> str:
 def model_name(name: str) -> str:
     """Name of a checkpoint in titles and file names: the last part of a path, or the model behind `bundled`."""
     return BUNDLED_MODEL if name == BUNDLED else name if name.count("/") < 2 else PurePath(name).name
-
-
-def all_steps(name: str, n_steps: int) -> str:
-    return f"{counted(n_steps, 'saved step')} of {name}"
 
 
 def beside_others(to_right: float, from_others: float) -> str:

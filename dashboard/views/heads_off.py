@@ -16,6 +16,7 @@ from attention_sieve.core.roles.question import PassedText
 from attention_sieve.core.roles.roles import shown_roles
 from attention_sieve.core.texts.tokens import SPECIAL
 from attention_sieve.dashboard import link, state, wording
+from attention_sieve.dashboard.figures.figure import counted
 from attention_sieve.dashboard.figures.text.arcs import visible
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.downloads import table_downloads
@@ -193,4 +194,5 @@ def say_role_changes(now: HeadTests, before: HeadTests, coarse: tuple[str, ...])
     """Say how many coarse roles are gained and lost over the corpus."""
     indices = [now.roles.index(role) for role in coarse]
     held, held_before = now.holds[indices], before.holds[indices]
-    st.markdown(wording.roles_against(int((held & ~held_before).sum()), int((held_before & ~held).sum())))
+    gained, n_lost = counted(int((held & ~held_before).sum()), "role"), int((held_before & ~held).sum())
+    st.markdown(f"Compared with all heads on: {gained} gained, {n_lost:,} lost.")

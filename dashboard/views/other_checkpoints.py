@@ -7,6 +7,7 @@ import streamlit as st
 from attention_sieve.core.checkpoints.saved_runs import SavedRun
 from attention_sieve.dashboard import controls, state
 from attention_sieve.dashboard import wording as shared_wording
+from attention_sieve.dashboard.figures.figure import counted
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.public import is_public
 from attention_sieve.dashboard.state import Choice
@@ -45,7 +46,7 @@ def buttons_of_steps(runs: Sequence[SavedRun]) -> None:
         steps = [name for name in run.checkpoints if name != run.name]
         if len(steps) > 1:
             st.button(
-                shared_wording.all_steps(plain(run.name), len(steps)),
+                f"{counted(len(steps), 'saved step')} of {plain(run.name)}",
                 key=f"all steps {run.name}",
                 help=shared_wording.ALL_STEPS_HELP,
                 type="tertiary",

@@ -121,7 +121,7 @@ def where_heads_look(
     if asked is not None and take is not None:
         heads = [asked.head]
     if not heads:
-        st.info(wording.arcs_hint(MOST_HEADS))
+        st.info(f"Click a head in the grid to see its arcs here. Shift-click adds another, up to {MOST_HEADS}.")
         return screen.text_attention
     choice, engine = visit.choice, visit.engine
     last_heads = heads[-MOST_HEADS:]
@@ -233,7 +233,7 @@ def _title(last_heads: list[Head], n_chosen: int, removed: Collection[Head]) -> 
         # Without names, which stand below: the arcs also show the head that the reader points at in the grid.
         st.subheader(wording.WHERE_ONE_LOOKS if len(last_heads) == 1 else wording.WHERE_SOME_LOOK)
     if n_chosen > len(last_heads):
-        st.info(wording.last_heads(len(last_heads), n_chosen))
+        st.info(f"Arcs of the last {len(last_heads)} of {n_chosen} chosen heads.")
     if missing := [head for head in last_heads if head in removed]:
         st.info(wording.not_there(head_names(missing), len(missing)))
 

@@ -111,7 +111,7 @@ def _difference(focus: CheckpointFocus, role: str) -> None:
     """The map of b - a of one role, on a scale that all roles and all compared checkpoints share."""
     tests, index = focus.compared.tests, focus.pair.roles.index(role)
     if not np.isfinite(tests.difference[index]).any():
-        st.info(wording.no_scores(LOOKS[role].label))
+        st.info(f"No text has a score for the role {LOOKS[role].label} under both checkpoints.")
         return
     indices = [focus.pair.roles.index(name) for name in dict.fromkeys((*_shown_roles(focus), role))]
     absolute_differences = [np.abs(pair.tests[1].mean[indices] - pair.tests[0].mean[indices]) for pair in focus.pairs]

@@ -247,11 +247,6 @@ def other_tokens(n_texts: int, n_all: int) -> str:
     )
 
 
-def no_scores(role: str) -> str:
-    """In place of the map of a role."""
-    return f"No text has a score for the role {role} under both checkpoints."
-
-
 def difference(head: str) -> str:
     """Above the arcs of a difference, which are those of one head."""
     return f"**b − a**  \n:small[Where {head} attends more, and where less]"

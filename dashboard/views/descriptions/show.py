@@ -97,7 +97,7 @@ def _draw(caption: str, texts: Sequence[Shown], head: Head) -> None:
     marked_texts(
         [text.marked for text in texts],
         key="examples",
-        label=wording.examples_of(head_name(*head)),
+        label=f"Texts in which {head_name(*head)} does so most clearly",
         on_pick=lambda index: stories.put_on_screen(texts[index].typed),
     )
 
@@ -107,7 +107,7 @@ def _shown_links(examples: Sequence[HeadExample]) -> tuple[Shown, ...]:
     texts = []
     for example in examples:
         words = example.words.shown(example.text)
-        says = [wording.looks_at(words[link.query], words[link.key]) for link in example.links]
+        says = [f"{words[link.query]} looks at {words[link.key]}" for link in example.links]
         marks = {link.query: BOLD for link in example.links} | {link.key: LINED for link in example.links}
         texts.append(_marked(example.text, example.text, example.words, marks, ", ".join(says)))
     return _distinct(texts)

@@ -86,19 +86,11 @@ def at(fact: ShareFact, sight: Sight) -> str:
     return AT[fact.target] + (OF_OTHER_TEXT if sight == "across" else "")
 
 
-def examples_of(head: str) -> str:
-    return f"Texts in which {head} does so most clearly"
-
-
 def rest_examples(fact: ShareFact, sight: Sight) -> str:
     return (
         f"Seen most clearly in these texts: bold words give most of their attention to {at(fact, sight)}, underlined "
         "ones least. Click a text to put it on screen."
     )
-
-
-def looks_at(query: str, key: str) -> str:
-    return f"{query} looks at {key}"
 
 
 def gives(word: str, fact: ShareFact, share: float) -> str:

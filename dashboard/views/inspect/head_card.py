@@ -21,7 +21,7 @@ from attention_sieve.core.roles.uncertainty.anytime import as_odds, odds
 from attention_sieve.core.similarity.distances import HeadDistances, nearest_heads
 from attention_sieve.core.statistics.evidence import lower_bound
 from attention_sieve.dashboard.figures.appearance import WORDS
-from attention_sieve.dashboard.figures.figure import MOST_MARKS
+from attention_sieve.dashboard.figures.figure import MOST_MARKS, counted
 from attention_sieve.dashboard.figures.roles.distributions import HeadScores, head_scores
 from attention_sieve.dashboard.files.downloads import figure_downloads, table_downloads
 from attention_sieve.dashboard.state import Choice
@@ -198,7 +198,7 @@ def _scores(of_head: HeadScores, title: str, facts: dict[str, str]) -> None:
             config={"toImageButtonOptions": camera},
         )
         figure_downloads(name, every.still, facts)
-        with st.expander(wording.every_score_table(scale)):
+        with st.expander(f"{WORDS[scale].nouns.capitalize()} of each text"):
             st.dataframe(every.data, hide_index=True, placeholder="n/a")
             table_downloads(name, every.data, facts)
         return
@@ -291,7 +291,10 @@ def _evidence_columns(choice: Choice) -> dict[str, Any]:
 def _alike(tests: HeadTests, head: Head, scale: Scale) -> None:
     nearest = similar_heads(tests.mean, head, logarithmic=scale == "score")[:ALIKE]
     named = [(head_name(*other), distance) for other, distance in nearest]
-    st.markdown(wording.alike([name for name, _ in named], scale), help=wording.alike_help(named, scale))
+    st.markdown(
+        f"With similar {WORDS[scale].nouns}: {', '.join([name for name, _ in named])}",
+        help=wording.alike_help(named, scale),
+    )
 
 
 def _attending_alike(distances: HeadDistances | None, head: Head) -> None:
@@ -300,5 +303,5 @@ def _attending_alike(distances: HeadDistances | None, head: Head) -> None:
         return
     nearest = nearest_heads(distances.mean, head)[:ALIKE]
     named = [(head_name(*other), distance) for other, distance in nearest]
-    unit = wording.mean_over(distances.n_texts)
+    unit = f"nats, mean over the rows of {counted(distances.n_texts, 'text')}"
     st.markdown(wording.nearest([name for name, _ in named]), help=wording.nearest_help(named, unit))

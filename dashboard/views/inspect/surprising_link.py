@@ -16,6 +16,7 @@ from attention_sieve.core.word_links.analysis import DISTANCES
 from attention_sieve.core.word_links.habits import Habits, SurprisingLink, habits_of, surprising_links
 from attention_sieve.dashboard import link, state
 from attention_sieve.dashboard.controls import memory
+from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.progress import in_its_place, with_progress
 from attention_sieve.dashboard.samples import read_sample
 from attention_sieve.dashboard.views.arcs.attention import pin_word
@@ -164,13 +165,15 @@ def _say(text_attention: TextAttention, links: Sequence[SurprisingLink]) -> None
     with st.container(horizontal=True, vertical_alignment="center", key="surprising link"):
         st.markdown(sentence, width="content")
         if not is_shown:
-            _button("show link", wording.show_link(query, key), text_attention, links, rank)
+            _button("show link", f"Show {plain(query)} → {plain(key)}", text_attention, links, rank)
         elif len(links) > 1:
             following = (rank + 1) % len(links)
-            _button("next link", wording.next_of(rank, len(links)), text_attention, links, following, wording.NEXT_HELP)
+            _button(
+                "next link", f"Next ({rank + 1} of {len(links)})", text_attention, links, following, wording.NEXT_HELP
+            )
         if is_shown and answered.before:
             st.button(
-                wording.back_to(head_names(answered.before)),
+                f"Back to {head_names(answered.before)}",
                 key="heads before",
                 icon=":material/undo:",
                 type="tertiary",

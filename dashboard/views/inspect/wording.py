@@ -93,10 +93,6 @@ NO_HEAD: Final = "Choose a head in the grid."
 NO_TESTS: Final = "What the corpus says of this head appears here once its texts have been computed."
 
 
-def alike(heads: list[str], scale: Scale) -> str:
-    return f"With similar {WORDS[scale].nouns}: {', '.join(heads)}"
-
-
 def alike_help(heads: list[tuple[str, float]], scale: Scale) -> str:
     of = "logarithms of the mean scores" if scale == "score" else f"mean {WORDS[scale].nouns}"
     named = ", ".join(f"{name} {distance:.2f}" for name, distance in heads)
@@ -111,10 +107,6 @@ EVERY_SCORE_HELP: Final = (
 
 def every_score(n_scores: int, scale: Scale) -> str:
     return f"Draw each of the {n_scores:,} {WORDS[scale].nouns}"
-
-
-def every_score_table(scale: Scale) -> str:
-    return f"{WORDS[scale].nouns.capitalize()} of each text"
 
 
 NEXT_TOKEN: Final = "The next token"
@@ -196,8 +188,3 @@ def nearest(neighbours: Sequence[str]) -> str:
 def nearest_help(neighbours: Sequence[tuple[str, float]], unit: str) -> str:
     distances = ", ".join(f"{name} {distance:.3g}" for name, distance in neighbours)
     return f"Distances (0 = equal attention): {distances} ({unit})."
-
-
-def mean_over(n_texts: int) -> str:
-    """The unit of distances where the settings of the page are not visible."""
-    return f"nats, mean over the rows of {counted(n_texts, 'text')}"

@@ -14,6 +14,7 @@ from attention_sieve.core.command_lines import command_line
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.knowledge.erasure.erasure import FIRST_DRAWS, MOST_TEXTS
 from attention_sieve.dashboard import costs
+from attention_sieve.dashboard.figures.figure import counted
 from attention_sieve.dashboard.plain import show_error
 from attention_sieve.dashboard.runs import options_of
 from attention_sieve.dashboard.views.charts import table
@@ -29,7 +30,7 @@ MOST_HEADS: Final = 6
 def is_it_used(probing: Probing) -> None:
     st.markdown(wording.ERASE_SEE)
     if not 1 <= len(probing.heads) <= MOST_HEADS:
-        st.info(wording.choose_heads(MOST_HEADS))
+        st.info(f"Choose 1 to {counted(MOST_HEADS, 'head')} on the map.")
         return
     path = _path(probing)
     rows = _read(path)
@@ -83,7 +84,9 @@ def _run(probing: Probing, path: Path) -> None:
     n_rows = sum(probing.task.n_rows)
     n_passes = n_rows + min(n_rows, MOST_TEXTS) * len(names) * (2 + FIRST_DRAWS)
     costs.say(probing.subjects[0].files, n_passes, probing.task.path.stat().st_size / n_rows)
-    if st.button(wording.erase_button(names), key="erase", icon=":material/ink_eraser:", help=wording.ERASE_HELP):
+    if st.button(
+        f"Erase it from {', '.join(names)}", key="erase", icon=":material/ink_eraser:", help=wording.ERASE_HELP
+    ):
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             options = {**_options(probing), "output": path}

@@ -228,10 +228,6 @@ def probes_take(reading: str) -> str:
     )
 
 
-def known_already(n_known: int, n_all: int) -> str:
-    return f"{n_known} of {counted(n_all, 'result')} are already computed."
-
-
 def running(progress: Progress) -> str:
     if not progress.piece:
         return "Starting …"
@@ -312,14 +308,6 @@ def gains_counted(n_more: int, n_less: int, n_tasks: int) -> str:
         f"Of {counted(n_tasks, 'task')}, the best heads together give significantly more than the best layer in "
         f"{n_more} and less in {n_less}; the intervals are not corrected for the number of tasks."
     )
-
-
-def choose_heads(most: int) -> str:
-    return f"Choose 1 to {counted(most, 'head')} on the map."
-
-
-def erase_button(names: Sequence[str]) -> str:
-    return f"Erase it from {', '.join(names)}"
 
 
 def erased(name: str, row: Any) -> str:

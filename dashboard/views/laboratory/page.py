@@ -18,6 +18,7 @@ from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.dashboard import controls, drawer, state, trainings
 from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
 from attention_sieve.dashboard.components.grid import WITHOUT_TEXT, GridOnText, frame_of, patterns_of
+from attention_sieve.dashboard.figures.figure import counted
 from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
 from attention_sieve.dashboard.figures.laboratory.formation import NO_HEADS, formation
 from attention_sieve.dashboard.files.provenance import without_command
@@ -185,7 +186,7 @@ def _grid(visit: Visit, tested: Corpus, text_attention: TextAttention | None) ->
         words = (
             f"**{plain(token)}**" if copied else plain(token) for token, copied in zip(text.tokens, is_copied(text.ids))
         )
-        st.caption(wording.probe_text(" ".join(words)))
+        st.caption(f"The text (bold: could be known): {' '.join(words)}")
     return heads
 
 
@@ -217,7 +218,7 @@ def _formation(run: SavedRun, visit: Visit, tested: Corpus) -> None:
     )
     chart("heads in formation", figure, without_command(corpora.facts(visit, tested)) | {"checkpoint": run.name})
     if 0 < len(steps) < len(progress.saved):
-        st.caption(wording.some_of(len(steps), len(progress.saved)))
+        st.caption(f"{len(steps):,} of {counted(len(progress.saved), 'saved step')} are drawn.")
 
 
 def _copies(visit: Visit) -> CopyScore | None:

@@ -102,11 +102,3 @@ def verdict(n_drawn: int, n_rulers: int) -> str:
 
 def _heads(number: int, one: str, many: str) -> str:
     return f"{counted(number, 'head')} {one if number == 1 else many}"
-
-
-def probe_text(words: str) -> str:
-    return f"The text (bold: could be known): {words}"
-
-
-def some_of(n_shown: int, n_saved: int) -> str:
-    return f"{n_shown:,} of {counted(n_saved, 'saved step')} are drawn."

@@ -149,7 +149,7 @@ def table(similar: Similar) -> None:
     }
     st.dataframe(displayed, hide_index=True, column_config=columns, placeholder="–")
     if len(rows) > MOST_ROWS:
-        st.caption(wording.closest_rows(MOST_ROWS, len(rows)))
+        st.caption(f"The {MOST_ROWS:,} closest of {len(rows):,} pairs; the files have all.")
     table_downloads("distances of heads", rows, similar.facts)
 
 

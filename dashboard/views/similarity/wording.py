@@ -137,10 +137,6 @@ def distance(unit: str) -> str:
     return f"distance ({unit}, 0 = equal)"
 
 
-def closest_rows(n_shown: int, n_all: int) -> str:
-    return f"The {n_shown:,} closest of {n_all:,} pairs; the files have all."
-
-
 def view_help(outside: Sequence[str]) -> str:
     verb = "lies" if len(outside) == 1 else "lie"
     return (

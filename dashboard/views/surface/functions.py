@@ -80,7 +80,7 @@ def head_functions(surface: Surface, tests: HeadTests | None, argmax: ByArgmax |
     if argmax is not None:
         for layer, head in np.argwhere(argmax.heads).tolist():
             best = argmax.best[layer][head]
-            evidence = wording.by_guesses(DIRECTION_NAMES[best.direction], best.accuracy)
+            evidence = f"{DIRECTION_NAMES[best.direction]}: {best.accuracy:.1%}"
             by_head[layer, head].append(Function("argmax", best.relation, evidence))
     for layer, head in np.argwhere(labels.rare).tolist():
         evidence = wording.by_rarest(float(rare.two_rarest[layer, head]), rare.chance)

@@ -223,10 +223,6 @@ def by_offset(share: float) -> str:
     return f"{share:.0%} of the tokens with such a neighbour attend most to it"
 
 
-def by_guesses(direction: str, accuracy: float) -> str:
-    return f"{direction}: {accuracy:.1%}"
-
-
 def by_rarest(share: float, chance: float) -> str:
     return f"{share:.0%} of the tokens attend most to one of the two rarest words (by chance {chance:.0%})"
 
@@ -236,7 +232,3 @@ def rare_texts(n_texts: int, n_all: int, source: str) -> str:
         f"{n_texts:,} of {counted(n_all, 'text')} have a rare word (not one of the {FREQUENT} most frequent). "
         f"Frequencies: {source}; choose others below."
     )
-
-
-def on_gradients(n_texts: int, n_masked: int) -> str:
-    return f"Over {counted(n_texts, 'text')} with {counted(n_masked, 'masked token')}."

@@ -91,7 +91,7 @@ def on_screen(visit: Visit, text: Text) -> PassedText | None:
         return _run_both(visit, text, "error")
     except TextTooLong as error:
         refusal = st.container()
-        if not toggle(wording.cut_to(error.limit), key="cut"):
+        if not toggle(f"Use the first {error.limit:,} tokens", key="cut"):
             with refusal:
                 show_error(error)
             return None

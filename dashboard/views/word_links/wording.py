@@ -130,18 +130,5 @@ def surprising(head: str, query: str, key: str, share: float, from_others: float
     )
 
 
-def next_of(rank: int, n_links: int) -> str:
-    """The button for the next link; `rank` is that of the one on screen, from 0."""
-    return f"Next ({rank + 1} of {n_links})"
-
-
-def show_link(query: str, key: str) -> str:
-    return f"Show {plain(query)} → {plain(key)}"
-
-
-def back_to(heads: str) -> str:
-    return f"Back to {heads}"
-
-
 def _percent(share: float) -> str:
     return "under 1%" if 0 < share < 0.01 else percent(share, 0)

@@ -168,7 +168,7 @@ def _table(scores: CoreferenceScores, heads: list[Head], facts: dict[str, str]) 
     st.markdown(f"**{wording.TABLE}**")
     table = antecedent_table(scores, heads[-1] if heads else None)
     columns = {
-        group: st.column_config.NumberColumn(wording.column(group, int(n_cases)), format="%.1f%%")
+        group: st.column_config.NumberColumn(f"{group} ({int(n_cases):,})", format="%.1f%%")
         for group, n_cases in zip(GROUPS, scores.judgement.n_cases, strict=True)
     }
     effect = {

@@ -155,10 +155,6 @@ def _p(p: float) -> str:
     return f"= {p:.2g}" if p >= 1e-4 else "< 0.0001"
 
 
-def column(group: str, n_cases: int) -> str:
-    return f"{group} ({n_cases:,})"
-
-
 def map_title(group: str, baseline: str | None) -> str:
     return f"{group} mentions: " + ("right, in percent" if baseline is None else f"right − {baseline}, in points")
 

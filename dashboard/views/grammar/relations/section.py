@@ -135,7 +135,7 @@ def _maps_of_both(
         )
         _show(focus, "syntactic by argmax", picture)
     with right:
-        title = f"{wording.SIEVE_GRID}: {wording.sieve_title(scale)}"
+        title = f"{wording.SIEVE_GRID}: its pooled syntactic role, {WORDS[scale].title('mean ')}"
         picture = HeadMap(
             title=title,
             label=_label(focus, title),

@@ -9,11 +9,9 @@ from attention_sieve.core.relations.cases import OffsetBaseline
 from attention_sieve.core.relations.finding import FEWEST_RELATIONS, BestRelation
 from attention_sieve.core.relations.settings import AS_IN_CODE as CODE
 from attention_sieve.core.relations.settings import AS_IN_PAPER, FARTHEST, USUAL_CASES, VOITA_MARGIN
-from attention_sieve.core.roles.measures import Scale
 from attention_sieve.core.statistics.by_role import Overlap
 from attention_sieve.core.statistics.cases import LEAST_TIMES
 from attention_sieve.core.texts.relations import RELATIONS
-from attention_sieve.dashboard.figures.appearance import WORDS
 from attention_sieve.dashboard.figures.figure import counted, percent
 from attention_sieve.dashboard.figures.relations.bars import DIRECTION_NAMES
 from attention_sieve.dashboard.wording import DEPENDENT_AND_HEAD
@@ -182,10 +180,6 @@ def among_right_words(nearest: float, random_choice: float) -> str:
         f"Among the words where such a pair ends, the nearest is right in {percent(nearest, 1)}, a random one in "
         f"{percent(random_choice, 1)}."
     )
-
-
-def sieve_title(scale: Scale) -> str:
-    return f"its pooled syntactic role, {WORDS[scale].title('mean ')}"
 
 
 def table_note(unit: str) -> str:
