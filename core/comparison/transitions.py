@@ -1,14 +1,17 @@
 """Changes of roles between two checkpoints: which heads gain, lose and keep them, and in which layers."""
 
 from collections import defaultdict
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Bool, Float, Int
 
-from attention_sieve.core.attention.settings import Head, highest_head
+from attention_sieve.core.attention.settings import Head, head_names, highest_head
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.roles.roles import COARSE_ROLES, combinations
+from attention_sieve.core.roles.roles import BY_NAME, COARSE_ROLES, combinations, role_title
 
 
 @dataclass(frozen=True)
@@ -203,3 +206,32 @@ def check_heads(a: tuple[int, ...], b: tuple[int, ...], roles: tuple[str, ...] |
     n_roles = {a[0], b[0]} | ({len(roles)} if roles is not None else set())
     if len(n_roles) > 1:
         raise ValueError(f"{a[0]} and {b[0]} roles for the role names {roles}.")
+
+
+CHANGE_FIELDS: Final = ("role", "before", "after", "gained", "lost", "kept", "p")
+
+
+def transition_table(transitions: Sequence[Transition]) -> pd.DataFrame:
+    """Table of transitions: roles before and after, and the number and names of the heads."""
+    rows = [
+        (
+            _role_names(transition.before),
+            _role_names(transition.after),
+            len(transition.heads),
+            head_names(transition.heads),
+        )
+        for transition in transitions
+    ]
+    return pd.DataFrame(rows, columns=["before", "after", "heads", "which"])
+
+
+def role_change_table(changes: Sequence[RoleChange]) -> pd.DataFrame:
+    """Table of the changes of each role, one row per role; p of McNemar's exact test."""
+    return pd.DataFrame(
+        [[getattr(change, name) for name in CHANGE_FIELDS] for change in changes], columns=CHANGE_FIELDS
+    ).assign(role=[role_title(change.role) for change in changes])
+
+
+def _role_names(roles: Collection[str]) -> str:
+    known = [role for role in BY_NAME if role in roles]
+    return ", ".join([*known, *sorted(map(role_title, set(roles) - set(known)))]) or "no role"

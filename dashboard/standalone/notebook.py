@@ -1,29 +1,33 @@
 """Heads in texts as a widget of notebooks: the grid and the arcs of the dashboard in a cell. Imports anywidget."""
 
+import base64
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
 import anywidget
+import numpy as np
+import pandas as pd
 import traitlets
 
-from attention_sieve.core.attention.settings import Head, head_names
+from attention_sieve.core.attention.settings import Head, head_name, head_names
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.errors import AnalysisError, shortened
 from attention_sieve.core.roles.finding import RoleSettings
 from attention_sieve.core.roles.question import PassedText
-from attention_sieve.core.roles.roles import shown_roles
+from attention_sieve.core.roles.roles import role_title, shown_roles
 from attention_sieve.core.roles.sieves import telling_head
 from attention_sieve.dashboard.components import arcs, grid
 from attention_sieve.dashboard.components.grid import GridOnText, grid_of_text, pictures_of, sieves_in
 from attention_sieve.dashboard.figures.figure import counted
-from attention_sieve.dashboard.figures.roles.grid import RoleGrid
+from attention_sieve.dashboard.figures.roles.grid import RoleGrid, grid_svg
+from attention_sieve.dashboard.figures.text.arcs import AttentionMaps, arcs_svg, sides
 from attention_sieve.dashboard.standalone import script, theme_variables
 from attention_sieve.dashboard.standalone.linked_text import text_data
-from attention_sieve.dashboard.standalone.still import still
 
 MOST_WEIGHTS: Final = 50_000_000
 """Maximum number of weights of all texts, a byte each: a notebook that is saved with its widgets holds them all."""
@@ -143,3 +147,44 @@ def _shown(files: CheckpointFiles, settings: RoleSettings, of_text: RoleGrid, pa
         "fine": [of_text.roles.index(role) for role in fine],
         "data": text_data(passed.text_attention, sieves, files.name),
     }
+
+
+def still(grid: RoleGrid, passed: PassedText, heads: Sequence[Head], name: str) -> str:
+    """A grid and the arcs of some heads in a text as HTML, with a table of the heads that have a role in it.
+
+    Args:
+        name: of the text.
+    """
+    chosen = head_names(heads)
+    images = [_image(grid_svg(grid, chosen=heads), f"{grid.label}; chosen: {chosen or 'none'}")]
+    if heads:
+        svg = arcs_svg(_maps(passed, heads), title=f"Attention of {chosen}", caption=[name])
+        images.append(_image(svg, f"Where {chosen} look in: {name}"))
+    table = _table(grid).to_html(index=False, border=0)
+    return "\n".join([*images, f"<details><summary>Heads with a role in this text</summary>{table}</details>"])
+
+
+def _image(svg: str, says: str) -> str:
+    data = base64.b64encode(svg.encode()).decode()
+    return f'<img alt="{escape(says)}" style="max-width: 100%" src="data:image/svg+xml;base64,{data}">'
+
+
+def _maps(passed: PassedText, heads: Sequence[Head]) -> AttentionMaps:
+    looked = passed.text_attention
+    queries, keys = sides(looked)
+    attention = [np.nan_to_num(looked.attention[head], nan=0) for head in heads]
+    return AttentionMaps(
+        queries=queries, keys=keys, attention=np.array(attention), heads=heads, causal=looked.causal, label=""
+    )
+
+
+def _table(grid: RoleGrid) -> pd.DataFrame:
+    """The heads with a role, and their scores of these roles."""
+    unit = "scores" if grid.scale == "score" else "shares"
+    scores = grid.scores.transpose(1, 2, 0)
+    rows = [
+        (head_name(*head), ", ".join(f"{role_title(grid.roles[role])} {scores[head][role]:.2f}" for role in held))
+        for head in np.ndindex(scores.shape[:2])
+        if (held := np.flatnonzero(grid.holds[:, *head]).tolist())
+    ]
+    return pd.DataFrame(rows, columns=["head", f"roles, with their {unit}"])

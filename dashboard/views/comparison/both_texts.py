@@ -21,7 +21,7 @@ from attention_sieve.dashboard.components.source import Selection
 from attention_sieve.dashboard.figures.text.arcs import AttentionMaps, Signs, visible
 from attention_sieve.dashboard.figures.text.common import in_common
 from attention_sieve.dashboard.plain import plain, show_error
-from attention_sieve.dashboard.views.arcs.attention import attention_of, linked_arcs, look_at, move_window, take_look
+from attention_sieve.dashboard.views.arcs import attention_of, linked_arcs, look_at, move_window, take_look
 from attention_sieve.dashboard.views.comparison import wording
 from attention_sieve.dashboard.views.comparison.numbers import CheckpointFocus, all_heads_on
 from attention_sieve.dashboard.views.pickers import thirds, toggle

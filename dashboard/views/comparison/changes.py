@@ -11,12 +11,13 @@ from jaxtyping import Bool
 from attention_sieve.cache.inference import Inference
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.comparison.sizes import LEAST_DIFFERENCE, difference_sizes
-from attention_sieve.core.comparison.tables import role_change_table, transition_table
 from attention_sieve.core.comparison.transitions import (
     Transition,
     changes_per_layer,
     depths,
+    role_change_table,
     role_changes,
+    transition_table,
     transitions,
 )
 from attention_sieve.core.roles.hypotheses import CERTAIN, resamples, stability

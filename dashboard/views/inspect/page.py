@@ -30,7 +30,7 @@ from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.state import Choice
 from attention_sieve.dashboard.views import corpus as corpora
 from attention_sieve.dashboard.views import frame
-from attention_sieve.dashboard.views.arcs.attention import pin_word, sieves_on, where_heads_look
+from attention_sieve.dashboard.views.arcs import pin_word, sieves_on, where_heads_look
 from attention_sieve.dashboard.views.asking import ask_about_long_texts
 from attention_sieve.dashboard.views.charts import head_selection
 from attention_sieve.dashboard.views.corpus import Corpus, corpus, kept_corpus

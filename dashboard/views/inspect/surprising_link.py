@@ -19,7 +19,7 @@ from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.progress import in_its_place, with_progress
 from attention_sieve.dashboard.samples import read_sample
-from attention_sieve.dashboard.views.arcs.attention import pin_word
+from attention_sieve.dashboard.views.arcs import pin_word
 from attention_sieve.dashboard.views.frame import Visit, can_read
 from attention_sieve.dashboard.views.word_links import wording
 from attention_sieve.dashboard.views.word_links.choice import word_name

@@ -18,7 +18,7 @@ from attention_sieve.core.roles.hypotheses import Criterion
 from attention_sieve.core.roles.measures import USUAL_TAU, ScoreSettings
 from attention_sieve.core.roles.roles import known_roles
 from attention_sieve.dashboard import controls, state
-from attention_sieve.dashboard.figures.laboratory.formation import Strongest
+from attention_sieve.dashboard.figures.laboratory import Strongest
 from attention_sieve.dashboard.progress import in_its_place, with_progress
 from attention_sieve.dashboard.views.asking import ask, find
 from attention_sieve.dashboard.views.corpus import Corpus, Found, judged

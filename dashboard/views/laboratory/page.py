@@ -20,7 +20,7 @@ from attention_sieve.dashboard.components.first_screen import first_screen_is_dr
 from attention_sieve.dashboard.components.grid import WITHOUT_TEXT, GridOnText, frame_of, patterns_of
 from attention_sieve.dashboard.figures.figure import counted
 from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
-from attention_sieve.dashboard.figures.laboratory.formation import NO_HEADS, formation
+from attention_sieve.dashboard.figures.laboratory import NO_HEADS, formation
 from attention_sieve.dashboard.files.provenance import without_command
 from attention_sieve.dashboard.offers import laboratory_runs
 from attention_sieve.dashboard.plain import plain

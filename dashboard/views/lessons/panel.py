@@ -14,7 +14,7 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.components.arcs.look import AskedLink
 from attention_sieve.dashboard.plain import plain, show_error
-from attention_sieve.dashboard.views.arcs.attention import LOOK, look_now
+from attention_sieve.dashboard.views.arcs import LOOK, look_now
 from attention_sieve.dashboard.views.lessons import course, presenting, tally
 from attention_sieve.dashboard.views.lessons.answers import word_names
 from attention_sieve.dashboard.views.lessons.class_answers import class_answers, class_counts

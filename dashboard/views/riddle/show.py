@@ -28,7 +28,7 @@ from attention_sieve.dashboard.figures.text.arcs import square_key_svg
 from attention_sieve.dashboard.pages import NO_PAGE
 from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.views import frame
-from attention_sieve.dashboard.views.arcs.attention import maps_of
+from attention_sieve.dashboard.views.arcs import maps_of
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.riddle import wording
 from attention_sieve.dashboard.views.text.on_screen import waiting

@@ -30,7 +30,7 @@ from attention_sieve.dashboard.components.into_view import scroll_to
 from attention_sieve.dashboard.components.source import Selection
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.plain import errors_shown, plain, show_error
-from attention_sieve.dashboard.views.arcs.attention import maps_of
+from attention_sieve.dashboard.views.arcs import maps_of
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.roles import wording
 from attention_sieve.dashboard.views.text.on_screen import EXAMPLE_TYPED, NUMBER

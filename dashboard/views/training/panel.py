@@ -11,7 +11,7 @@ from attention_sieve.core.finetuning.chance import against_chance
 from attention_sieve.core.running import Progress
 from attention_sieve.dashboard import runs, state, trainings
 from attention_sieve.dashboard.controls import from_home
-from attention_sieve.dashboard.figures.finetune.training import training_curve
+from attention_sieve.dashboard.figures.finetune import training_curve
 from attention_sieve.dashboard.plain import errors_shown, plain
 from attention_sieve.dashboard.progress import stop_button
 from attention_sieve.dashboard.views.training import runs as training_runs

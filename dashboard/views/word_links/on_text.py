@@ -18,7 +18,7 @@ from attention_sieve.core.word_links.pattern import Pattern
 from attention_sieve.core.wording import documents_note
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.components.into_view import mark_place
-from attention_sieve.dashboard.figures.word_links.maps import NamedLinks, link_map, link_table, pattern_map
+from attention_sieve.dashboard.figures.word_links import NamedLinks, link_map, link_table, pattern_map
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.plain import errors_shown, plain, show_error
 from attention_sieve.dashboard.progress import in_its_place

@@ -25,7 +25,7 @@ from attention_sieve.dashboard.figures.text.arcs import AttentionMaps, Side, Sig
 from attention_sieve.dashboard.files.provenance import command
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views import frame
-from attention_sieve.dashboard.views.arcs.attention import attention_of, linked_arcs, look_at, take_look
+from attention_sieve.dashboard.views.arcs import attention_of, linked_arcs, look_at, take_look
 from attention_sieve.dashboard.views.charts import head_selection, show_head_map
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.pickers import map_and_arcs

@@ -21,7 +21,7 @@ from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard import link, state
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.plain import plain, show_error
-from attention_sieve.dashboard.views.arcs.attention import pin_word
+from attention_sieve.dashboard.views.arcs import pin_word
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.pickers import toggle
 from attention_sieve.dashboard.views.text.on_screen import waiting

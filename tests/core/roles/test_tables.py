@@ -1,8 +1,7 @@
 import numpy as np
 
 from attention_sieve.core.attention.settings import head_names
-from attention_sieve.core.comparison.tables import role_change_table, transition_table
-from attention_sieve.core.comparison.transitions import Transition, role_changes
+from attention_sieve.core.comparison.transitions import Transition, role_change_table, role_changes, transition_table
 from attention_sieve.core.texts.text import Text, texts_sha256
 
 NAMES = ("local", "block")

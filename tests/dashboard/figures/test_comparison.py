@@ -28,7 +28,7 @@ from attention_sieve.dashboard.figures.comparison.depths import roles_by_depth
 from attention_sieve.dashboard.figures.comparison.shifts import roles_gained_and_lost
 from attention_sieve.dashboard.figures.comparison.steps import APART, HEIGHT, LINE, roles_over_steps
 from attention_sieve.dashboard.figures.figure import drawable
-from attention_sieve.dashboard.figures.finetune.training import training_curve
+from attention_sieve.dashboard.figures.finetune import training_curve
 
 
 def test_bars_go_up_for_gained_and_down_for_lost_on_one_scale():

@@ -14,7 +14,7 @@ from attention_sieve.core.coreference.analysis import COREFERENCE_ANALYSIS, Core
 from attention_sieve.core.coreference.mentions import SMALLEST_WINDOW, WINDOW, Windows
 from attention_sieve.core.wording import documents_note
 from attention_sieve.dashboard import samples, state
-from attention_sieve.dashboard.figures.coreference.table import (
+from attention_sieve.dashboard.figures.coreference import (
     DESIGN_EFFECT,
     FROM_EVERYWHERE,
     TIMES_OTHERS,

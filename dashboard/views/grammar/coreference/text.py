@@ -11,7 +11,7 @@ from attention_sieve.core.coreference.analysis import CoreferenceFinding
 from attention_sieve.core.coreference.mentions import MentionText
 from attention_sieve.dashboard import link
 from attention_sieve.dashboard import wording as shared_wording
-from attention_sieve.dashboard.figures.coreference.table import choices_table
+from attention_sieve.dashboard.figures.coreference import choices_table
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.files.provenance import without_command
 from attention_sieve.dashboard.plain import plain

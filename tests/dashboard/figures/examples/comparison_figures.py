@@ -17,7 +17,7 @@ from attention_sieve.dashboard.figures.comparison.shifts import (
     shift_by_layer,
 )
 from attention_sieve.dashboard.figures.comparison.steps import roles_over_steps, shift_over_steps
-from attention_sieve.dashboard.figures.finetune.training import training_curve
+from attention_sieve.dashboard.figures.finetune import training_curve
 
 TEXTS, LAYERS, HEADS = 5, 3, 4
 HOSTILE = ("<img src=x onerror=alert(1)>", "'] + alert(2) + ['", '"\\u0022</script>', "a\x00b\udc80")

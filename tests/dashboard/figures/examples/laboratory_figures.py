@@ -4,7 +4,7 @@ import numpy as np
 from drawn import Drawn
 
 from attention_sieve.core.running import ValidationResult
-from attention_sieve.dashboard.figures.laboratory.formation import NO_HEADS, Strongest, formation
+from attention_sieve.dashboard.figures.laboratory import NO_HEADS, Strongest, formation
 
 ROLES = ("previous", "induction", "duplicate")
 STEPS = (0, 15, 30)

@@ -7,7 +7,7 @@ from attention_sieve.core.coreference.accuracy import MentionChoices, coreferenc
 from attention_sieve.core.coreference.mentions import Mention, MentionText
 from attention_sieve.core.statistics.cases import Joined, key_matched
 from attention_sieve.core.texts.text import Text
-from attention_sieve.dashboard.figures.coreference.table import FROM_EVERYWHERE, TIMES_OTHERS, antecedent_table
+from attention_sieve.dashboard.figures.coreference import FROM_EVERYWHERE, TIMES_OTHERS, antecedent_table
 from attention_sieve.dashboard.views.grammar import wording
 from attention_sieve.dashboard.wording import beside_others
 

@@ -13,7 +13,7 @@ from streamlit.runtime.scriptrunner import StopException
 from attention_sieve.cache.inference import Inference
 from attention_sieve.core.coreference.accuracy import MentionChoices, coreference_scores
 from attention_sieve.core.coreference.files import read_mentions
-from attention_sieve.dashboard.figures.coreference.table import HELD_OUT, RANDOM, antecedent_table, choices_table
+from attention_sieve.dashboard.figures.coreference import HELD_OUT, RANDOM, antecedent_table, choices_table
 from attention_sieve.dashboard.plain import WORD_JOINER
 from attention_sieve.dashboard.samples import MENTIONS as MENTION_SAMPLE
 from attention_sieve.dashboard.views.grammar import wording as shared_wording

@@ -1,1 +1,0 @@
-"""Heads against mentions that corefer."""

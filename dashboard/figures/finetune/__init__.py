@@ -1,1 +1,0 @@
-"""Progress of a fine-tuning run."""

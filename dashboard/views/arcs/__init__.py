@@ -1,1 +1,0 @@
-"""Arcs of the chosen heads for the text on screen, shared by Inspect and Compare."""
