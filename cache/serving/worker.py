@@ -12,21 +12,10 @@ from threading import Lock, Thread, current_thread
 from typing import Final, TypeVar
 
 from attention_sieve.cache.answers import Engine, ItemRequest, Record, read, write
+from attention_sieve.cache.serving import requests
 from attention_sieve.cache.serving.memory import free_memory, trim_heap
 from attention_sieve.cache.serving.models import Models
 from attention_sieve.cache.serving.queue import Queue, next_batch, passed, prepared
-from attention_sieve.cache.serving.requests import (
-    Job,
-    NobodyWaits,
-    Report,
-    Request,
-    Status,
-    TooLarge,
-    WaitingText,
-    as_exception,
-    log_and_release,
-    out_of_memory,
-)
 from attention_sieve.cache.serving.shares import ALONE_SECONDS, STEP_SECONDS, UrgentWork
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.attention.settings import PassSettings
@@ -93,7 +82,7 @@ class Worker:
         indices: Sequence[int | None],
         visitor: Hashable = None,
         skips: bool = False,
-        report: Report | None = None,
+        report: requests.Report | None = None,
     ) -> list[Record]:
         """Wait until all texts are passed.
 
@@ -118,7 +107,7 @@ class Worker:
     def run(
         self,
         work: Callable[[Checkpoint], Answer],
-        report: Report | None = None,
+        report: requests.Report | None = None,
         *,
         visitor: Hashable = None,
         is_urgent: bool = False,
@@ -135,7 +124,7 @@ class Worker:
         try:
             while not job.promise.done():
                 if report is not None:
-                    report(Status(done=0, total=1, seconds_left=None, n_waiting_before=0))
+                    report(requests.Status(done=0, total=1, seconds_left=None, n_waiting_before=0))
                 wait([job.promise], REPORT_SECONDS)
         finally:
             job.leave()
@@ -155,7 +144,7 @@ class Worker:
             self._thread = Thread(target=self._run, name=f"passes of {self._names}", daemon=True)
             self._thread.start()
 
-    def _wait(self, request: Request, report: Report | None) -> None:
+    def _wait(self, request: requests.Request, report: requests.Report | None) -> None:
         is_done = request.is_done
         while not is_done:
             n_known = request.n_done
@@ -170,8 +159,8 @@ class Worker:
             try:
                 self._process_queue()
             except BaseException as error:
-                log_and_release(error)
-                self._queue.fail(as_exception(error))
+                requests.log_and_release(error)
+                self._queue.fail(requests.as_exception(error))
             # At this point the thread holds no reference to a checkpoint.
             self._models.trim()
 
@@ -220,8 +209,8 @@ class Worker:
             with self._urgent.at_work():
                 self._take_turn(checkpoints, OwnTime(), urgent=True)
         except BaseException as error:
-            log_and_release(error)
-            self._queue.fail(as_exception(error))
+            requests.log_and_release(error)
+            self._queue.fail(requests.as_exception(error))
 
     def _take_turn(self, checkpoints: Checkpoints, clock: "OwnTime", *, urgent: bool) -> None:
         """Run one job or process one batch, and charge its visitors."""
@@ -240,7 +229,7 @@ class Worker:
             if selected and (batch := self._queue.begin(selected)):
                 self._pass(checkpoints, batch, clock)
 
-    def _most_characters(self, seconds: float, item: WaitingText) -> float:
+    def _most_characters(self, seconds: float, item: requests.WaitingText) -> float:
         """What a question's batch can hold to take so long; the first batch of a question holds one text."""
         pace = self._queue.paces.of(item.item_request.question.name)
         return 0.0 if pace is None else seconds / pace
@@ -256,7 +245,9 @@ class Worker:
 
         return self._batch_tokens or BATCH_TOKENS[checkpoints[0].device]
 
-    def _ready(self, checkpoints: Checkpoints, turn: Sequence[Request]) -> Iterator[list[WaitingText]]:
+    def _ready(
+        self, checkpoints: Checkpoints, turn: Sequence[requests.Request]
+    ) -> Iterator[list[requests.WaitingText]]:
         """Prepared items, request by request; prepares a limited number more where there are few.
 
         The limit keeps a corpus of long lines, which takes long to prepare, from delaying other requests.
@@ -268,7 +259,7 @@ class Worker:
                 self._prepare(checkpoints, request, CHARACTERS * enough)
             yield request.ready
 
-    def _prepare(self, checkpoints: Checkpoints, request: Request, n_characters: int) -> None:
+    def _prepare(self, checkpoints: Checkpoints, request: requests.Request, n_characters: int) -> None:
         """Prepare some texts of a request, except those whose results are in the store by now."""
         items = request.next_unprepared(n_characters)
         stored = read(self._store, [item.item_request for item in items])
@@ -280,7 +271,7 @@ class Worker:
         missing = [item for item in items if item not in already]
         errors = {item: error for item in missing if (error := prepared(checkpoints, item)) is not None}
         for error in errors.values():
-            log_and_release(error)
+            requests.log_and_release(error)
         request.ready += [item for item in missing if item not in errors]
         outcomes = {item: already.get(item) or errors[item] for item in items if item in already or item in errors}
         request.unprepared.extendleft(self._queue.finish(outcomes))
@@ -292,13 +283,13 @@ class Worker:
         self._keep({item: too_long[item] for item in new_items})
         self._queue.forget([item for item in already if item.outcome is not None])
 
-    def _pass(self, checkpoints: Checkpoints, batch: Sequence[WaitingText], clock: "OwnTime") -> None:
+    def _pass(self, checkpoints: Checkpoints, batch: Sequence[requests.WaitingText], clock: "OwnTime") -> None:
         """Pass a batch; if that fails, halve it repeatedly until the text that causes the error is alone."""
         remaining, n_texts = batch, len(batch)
         while remaining:
             part = remaining[:n_texts]
             outcome = self._attempt(checkpoints, part, clock)
-            if isinstance(outcome, NobodyWaits):
+            if isinstance(outcome, requests.NobodyWaits):
                 remaining = self._queue.still_wanted(remaining)
             elif not isinstance(outcome, BaseException):
                 self._queue.finish(outcome)
@@ -306,7 +297,7 @@ class Worker:
                 remaining = remaining[len(part) :]
             elif len(part) > 1:
                 n_texts = len(part) // 2
-                if isinstance(outcome, TooLarge):
+                if isinstance(outcome, requests.TooLarge):
                     n_tokens = self._batch_tokens = n_texts * outcome.numbers[0]
                     self.notice = (
                         f"Memory ran out on {checkpoints[0].device}, so {self._names} now processes at most "
@@ -317,24 +308,24 @@ class Worker:
                 self._queue.finish({part[0]: outcome})
                 remaining = self._queue.still_wanted(remaining[1:])
                 # Out of memory concerns the other texts too; any other error only this text.
-                n_texts = n_texts if isinstance(outcome, TooLarge) else len(batch)
+                n_texts = n_texts if isinstance(outcome, requests.TooLarge) else len(batch)
 
     def _attempt(
-        self, checkpoints: Checkpoints, batch: Sequence[WaitingText], clock: "OwnTime"
-    ) -> Mapping[WaitingText, Record] | BaseException:
+        self, checkpoints: Checkpoints, batch: Sequence[requests.WaitingText], clock: "OwnTime"
+    ) -> Mapping[requests.WaitingText, Record] | BaseException:
         """Results of a pass on a batch, or its error: TooLarge if memory runs out, NobodyWaits if all have left."""
         started = clock.seconds
         try:
             with pausing(partial(_end_unless, lambda: any(item.requests for item in batch))):
                 results = passed(checkpoints, batch)
-        except NobodyWaits as nobody:
-            log_and_release(nobody, is_bug=False)
+        except requests.NobodyWaits as nobody:
+            requests.log_and_release(nobody, is_bug=False)
             return nobody
         except BaseException as error:
             is_full = is_out_of_memory(error)
-            log_and_release(error, is_bug=not is_full)
+            requests.log_and_release(error, is_bug=not is_full)
             if not is_full:
-                return as_exception(error)
+                return requests.as_exception(error)
         else:
             seconds, n_characters = clock.seconds - started, sum(item.size for item in batch)
             self._queue.paces.note(batch[0].item_request.question.name, seconds, n_characters)
@@ -346,9 +337,9 @@ class Worker:
         finally:
             self._queue.charge_batch(batch, clock.seconds - started)
         free_memory(checkpoints[0].device)
-        return TooLarge(None, max(item.n_tokens for item in batch))
+        return requests.TooLarge(None, max(item.n_tokens for item in batch))
 
-    def _keep(self, results: Mapping[WaitingText, Record]) -> None:
+    def _keep(self, results: Mapping[requests.WaitingText, Record]) -> None:
         """Write results to the store, after waiting sessions have received them."""
         try:
             write(self._store, {item.item_request: result for item, result in results.items()})
@@ -385,18 +376,18 @@ def _end_unless(is_wanted: Callable[[], bool]) -> None:
     Raises: NobodyWaits.
     """
     if not is_wanted():
-        raise NobodyWaits
+        raise requests.NobodyWaits
 
 
-def _run_job(job: Job, checkpoint: Checkpoint) -> None:
+def _run_job(job: requests.Job, checkpoint: Checkpoint) -> None:
     """Run a job; errors go to the session that waits for it, and this thread continues."""
     try:
         with pausing(partial(_end_unless, lambda: not job.is_left)):
             answer = job.work(checkpoint)
     except BaseException as error:
         is_full = is_out_of_memory(error)
-        log_and_release(error, is_bug=not (is_full or isinstance(error, NobodyWaits)))
-        failure = out_of_memory(checkpoint) if is_full else as_exception(error)
+        requests.log_and_release(error, is_bug=not (is_full or isinstance(error, requests.NobodyWaits)))
+        failure = requests.out_of_memory(checkpoint) if is_full else requests.as_exception(error)
     else:
         job.promise.set_result(answer)
         return

@@ -30,18 +30,9 @@ from attention_sieve.core.checkpoints.checkpoint import (
     CheckpointFiles,
     OutputHead,
 )
+from attention_sieve.core.checkpoints.checks import loaded
 from attention_sieve.core.checkpoints.checks.adapters import adapter_weights, n_classes
 from attention_sieve.core.checkpoints.checks.bounds import check_size, check_tokenizer_files
-from attention_sieve.core.checkpoints.checks.loaded import (
-    check_layers,
-    check_vocabulary,
-    check_weights,
-    is_eager,
-    keep_names_as_text,
-    own_memory,
-    self_check,
-    stated_length,
-)
 from attention_sieve.core.checkpoints.gguf import MISMATCH
 from attention_sieve.core.checkpoints.weights import class_without_heads, remove_heads
 from attention_sieve.core.errors import CheckpointError, first_line, panics_caught
@@ -130,15 +121,15 @@ def load(files: CheckpointFiles, device: str, dtype: str, base: Checkpoint | Non
     transformers_logging.disable_progress_bar()
     config = _load_config(files)
     tokenizer = load_tokenizer(files)
-    stated_length(files.name, tokenizer)  # a wrong one is refused before the weights are read
+    loaded.stated_length(files.name, tokenizer)  # a wrong one is refused before the weights are read
     if base is not None and _head_and_classes(config) == _head_and_classes(base.full_model.config):
         full_model = sharing_weights(base.full_model)
     else:
         full_model = placed(_load_model(files, config, getattr(torch, dtype)).eval(), device)
-        own_memory(full_model)
+        loaded.own_memory(full_model)
     if files.base is not None and files.seed is None:
         merge_adapter(files.name, files.folder, full_model)
-    check_weights(files.name, full_model)
+    loaded.check_weights(files.name, full_model)
     return checkpoint_of(files, full_model, tokenizer, device=device, dtype=dtype)
 
 
@@ -153,13 +144,13 @@ def checkpoint_of(
 
     Raises: CheckpointError for a tokenizer that does not belong to the model, and a failed self-check.
     """
-    stated = stated_length(files.name, tokenizer)
-    keep_names_as_text(tokenizer)
-    n_embeddings = check_vocabulary(files.name, full_model, tokenizer)
+    stated = loaded.stated_length(files.name, tokenizer)
+    loaded.keep_names_as_text(tokenizer)
+    n_embeddings = loaded.check_vocabulary(files.name, full_model, tokenizer)
     _compute_in_float64(full_model)
     model = _without_head(full_model)
     n_ids, is_double = min(tokenizer.vocab_size, n_embeddings), len(files.kinds) > 1
-    layers_by_kind = self_check(model, files.name, n_ids, is_double, torch.device(device))
+    layers_by_kind = loaded.self_check(model, files.name, n_ids, is_double, torch.device(device))
     attentions = {
         kind: replace(layers, removed=(*dict(files.removed).get(kind, ()), *layers.removed))
         for kind, layers in layers_by_kind.items()
@@ -197,8 +188,8 @@ def load_without_weights(files: CheckpointFiles) -> Any:
     config = _load_config(files)
     _check_kind(files, config)
     tokenizer = load_tokenizer(files)
-    stated_length(files.name, tokenizer)
-    keep_names_as_text(tokenizer)
+    loaded.stated_length(files.name, tokenizer)
+    loaded.keep_names_as_text(tokenizer)
     check_size(files.name, files.whole.folder, getattr(transformers, _head(config)[0]), config, torch.bfloat16)
     return tokenizer
 
@@ -255,7 +246,7 @@ def _load_model(files: CheckpointFiles, config: Any, dtype: torch.dtype) -> PreT
     check_size(files.name, files.whole.folder, getattr(transformers, _head(config)[0]), config, dtype)
     create = _read_weights if files.seed is None else _draw_weights
     model = create(files, config, dtype, None)
-    if not type(model)._can_set_attn_implementation() and not is_eager(model):
+    if not type(model)._can_set_attn_implementation() and not loaded.is_eager(model):
         # A model's own fused kernel calls no softmax, and Falcon chooses its kernel when it is built.
         model = create(files, config, dtype, "eager")
     model.config.use_cache = False
@@ -311,7 +302,7 @@ def _read_weights(files: CheckpointFiles, config: Any, dtype: torch.dtype, atten
         files, config, getattr(transformers, _head(config)[0]), dtype=dtype, attn_implementation=attention
     )
     _check_complete(files, report)
-    check_layers(files.name, model, report["unexpected_keys"])
+    loaded.check_layers(files.name, model, report["unexpected_keys"])
     return model
 
 
@@ -353,7 +344,7 @@ def load_every_weight(files: CheckpointFiles) -> tuple[PreTrainedModel, set[str]
     dtype = "auto" if files.base is None else torch.float32
     is_model = isinstance(architecture, type) and issubclass(architecture, PreTrainedModel)
     model, report = _from_files(files, config, architecture if is_model else transformers.AutoModel, dtype=dtype)
-    own_memory(model)
+    loaded.own_memory(model)
     if files.base is None:
         return model, set(report["missing_keys"])
     merge_adapter(files.name, files.folder, model)

@@ -12,16 +12,8 @@ from attention_sieve.core.claims.claim import Claim
 from attention_sieve.core.claims.probe import ClaimSettings, ProbedRole
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.agreement import rank_correlation
+from attention_sieve.core.roles import hypotheses
 from attention_sieve.core.roles.finding import RoleSettings
-from attention_sieve.core.roles.hypotheses import (
-    FEWEST,
-    HeadTests,
-    OneSided,
-    corrected,
-    decided,
-    one_sided,
-    role_tests,
-)
 from attention_sieve.core.roles.matched_pairs import TextMatches, matched_tests
 from attention_sieve.core.roles.measures import SYNTACTIC, RoleScores
 from attention_sieve.core.roles.uncertainty.anytime import role_evidence
@@ -59,14 +51,14 @@ class ClaimFinding:
     verdicts: tuple[Verdict, ...]
     failed: tuple[tuple[Failed, ...], ...]
     """By which tests each head does not hold; empty where it does."""
-    tests: HeadTests
+    tests: hypotheses.HeadTests
     """Of one role; the heads stand along the axis of layers, so that the correction is over them."""
     n_texts: Int[np.ndarray, " head"]
     """Number of different texts to which the role applies."""
     ranks: Float[np.ndarray, " head"]
     means: Float[np.ndarray, "layer head_of_layer"]
     """Mean score of every head of the checkpoint; NaN where the role does not apply."""
-    permuted: OneSided
+    permuted: hypotheses.OneSided
     """Test against the same heads with permuted keys."""
     permuted_mean: Float[np.ndarray, " head"]
     distance: "DistanceControl"
@@ -116,11 +108,11 @@ def judge(claim: Claim, probed: ProbedRole) -> ClaimFinding:
     scored, criterion = probed.scored, probed.settings.of_role.criterion
     check_heads("The checkpoint", scored.scores.shape[2:], claim.heads)
     scores, uniform = _of_claim(scored, claim)
-    tests = role_tests(scores, scored.roles, criterion, uniform, probed.document)
+    tests = hypotheses.role_tests(scores, scored.roles, criterion, uniform, probed.document)
     _check_units(claim, tests, probed)
     by_chance = _of_claim(probed.permuted, claim)[0]
-    permuted = one_sided(*moments_by_document(scores - by_chance, probed.document), 0.0, criterion.ddof)
-    distance = _distance(claim, probed, tests.holds & decided([permuted], criterion))
+    permuted = hypotheses.one_sided(*moments_by_document(scores - by_chance, probed.document), 0.0, criterion.ddof)
+    distance = _distance(claim, probed, tests.holds & hypotheses.decided([permuted], criterion))
     verdicts, failed = _verdicts(tests, permuted, distance)
     means, named = moments(scored.scores[:, 0])[1], tests.mean.ravel()
     return ClaimFinding(
@@ -143,18 +135,18 @@ def judge(claim: Claim, probed: ProbedRole) -> ClaimFinding:
 
 
 def _verdicts(
-    tests: HeadTests, permuted: OneSided, distance: DistanceControl
+    tests: hypotheses.HeadTests, permuted: hypotheses.OneSided, distance: DistanceControl
 ) -> tuple[tuple[Verdict, ...], tuple[tuple[Failed, ...], ...]]:
     """The verdict on each head, and the tests that it fails."""
     criterion, is_below = tests.settings, tests.mean <= tests.settings.tau
     by_tau = is_below | (np.nan_to_num(tests.p) >= np.nan_to_num(tests.p_uniform))
-    is_open, permuted_is_open = tests.constant & (tests.texts < FEWEST) & ~is_below, permuted.is_open
+    is_open, permuted_is_open = tests.constant & (tests.texts < hypotheses.FEWEST) & ~is_below, permuted.is_open
     if criterion.method == "mean":
         is_open, permuted_is_open = (np.zeros_like(is_below) for _ in range(2))
     fails: dict[Failed, Bool[np.ndarray, "1 head 1"]] = {
         "tau": ~tests.holds & ~is_open & by_tau,
         "uniform attention": ~tests.holds & ~is_open & ~by_tau,
-        "permuted keys": ~decided([permuted], criterion) & ~permuted_is_open,
+        "permuted keys": ~hypotheses.decided([permuted], criterion) & ~permuted_is_open,
         "distance": distance.explains,
         "too few texts for a constant score": is_open | permuted_is_open,
     }
@@ -190,13 +182,13 @@ def _at_fixed_period(
     """The same tokens where their copies have a fixed period: a ruler passes there, and scores higher."""
     criterion, own = probed.settings.of_role.criterion, _of_claim(probed.scored, claim)[0]
     scores, uniform = _of_claim(fixed, claim)
-    tests = role_tests(scores, fixed.roles, criterion, uniform)
-    more, own_mean = one_sided(*moments(scores - own), 0.0, criterion.ddof), moments(own)[1]
-    is_higher = decided([more], criterion) & (tests.mean >= LEAST_TIMES * own_mean)
+    tests = hypotheses.role_tests(scores, fixed.roles, criterion, uniform)
+    more, own_mean = hypotheses.one_sided(*moments(scores - own), 0.0, criterion.ddof), moments(own)[1]
+    is_higher = hypotheses.decided([more], criterion) & (tests.mean >= LEAST_TIMES * own_mean)
     return DistanceControl(
         own=own_mean,
         beside=tests.mean,
-        p=corrected(more.p, criterion),
+        p=hypotheses.corrected(more.p, criterion),
         explains=tests.holds & ~holds & is_higher,
         is_tested=np.ones_like(holds),
     )
@@ -231,7 +223,7 @@ def _of_claim(
     return scored.scores[:, :, layers, heads][..., None], scored.uniform[:, :, layers]
 
 
-def _check_units(claim: Claim, tests: HeadTests, probed: ProbedRole) -> None:
+def _check_units(claim: Claim, tests: hypotheses.HeadTests, probed: ProbedRole) -> None:
     n_units = tests.texts.ravel()
     if missing := [head_name(*head) for head, n in zip(claim.heads, n_units, strict=True) if not n]:
         raise AnalysisError(

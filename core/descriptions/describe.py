@@ -8,22 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from attention_sieve.core.attention.settings import Head
-from attention_sieve.core.descriptions.accuracies import (
-    MOSTLY,
-    RESTS,
-    Fact,
-    HeadDescription,
-    MentionFact,
-    ReadMentions,
-    RelationFact,
-    RoleFact,
-    ShareFact,
-    Sight,
-    SpreadFact,
-    Target,
-    best_relations,
-    followed_mentions,
-)
+from attention_sieve.core.descriptions import accuracies
 from attention_sieve.core.relations.cases import TextPredictions
 from attention_sieve.core.roles.record import Keys
 from attention_sieve.core.roles.roles import role_named
@@ -37,7 +22,7 @@ EVENLY: Final = 0.9
 """Share of the entropy of uniform attention above which attention has no focus."""
 LEAST_TEXTS: Final = 10
 """Minimum number of texts in each half by length for shares to be told by halves."""
-ON_TOKENS: Final[tuple[Target, ...]] = ("self", "previous", "next", "cls", "sep", "punctuation")
+ON_TOKENS: Final[tuple[accuracies.Target, ...]] = ("self", "previous", "next", "cls", "sep", "punctuation")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -48,7 +33,7 @@ class Known:
     """Of each text."""
     predictions: Sequence[TextPredictions] | None = None
     """Of each text, with its trees; None if they are not available."""
-    mentions: ReadMentions | None = None
+    mentions: accuracies.ReadMentions | None = None
     """Of other texts with gold mentions; None if there are none."""
     first_token: Float[np.ndarray, "text layer head"] | None = None
     """Share above chance of the first token of a causal model; NaN, or None, where it is not computed."""
@@ -56,7 +41,7 @@ class Known:
     """Of texts of other kinds, on which all that is found on these is judged; None for none."""
 
 
-def describe_heads(known: Known, alpha: float = 0.05) -> dict[Head, HeadDescription]:
+def describe_heads(known: Known, alpha: float = 0.05) -> dict[Head, accuracies.HeadDescription]:
     """What each head mostly does, and what else it does.
 
     First come the targets of most of the head's attention (`is_mostly`), in shorter and in longer texts, if uniform
@@ -74,8 +59,8 @@ def describe_heads(known: Known, alpha: float = 0.05) -> dict[Head, HeadDescript
     judged = known.others or known
     others = () if known.others is None else judged.predictions or ()
     chosen, shares = _shares(known, alpha), _shares(judged, alpha)
-    relations = {} if known.predictions is None else best_relations(known.predictions, alpha, others)
-    mentions = {} if known.mentions is None else followed_mentions(known.mentions, alpha)
+    relations = {} if known.predictions is None else accuracies.best_relations(known.predictions, alpha, others)
+    mentions = {} if known.mentions is None else accuracies.followed_mentions(known.mentions, alpha)
     spread, sight = _spread(judged.surface), _sight(judged.surface)
     counts = {"n_texts": len(known.surface), "n_others": 0 if known.others is None else len(judged.surface)}
     descriptions = {}
@@ -86,16 +71,18 @@ def describe_heads(known: Known, alpha: float = 0.05) -> dict[Head, HeadDescript
         accuracy_facts = [fact for fact in (relations.get(head), mentions.get(head)) if fact and is_told(fact, alpha)]
         mostly = [fact for fact in share_facts if is_mostly(fact)]
         partly = [fact for fact in share_facts if not is_mostly(fact)]
-        facts: tuple[Fact, ...] = (*mostly, *accuracy_facts, *partly)
+        facts: tuple[accuracies.Fact, ...] = (*mostly, *accuracy_facts, *partly)
         if not facts and spread[head] > EVENLY:
-            facts = (SpreadFact(ratio=float(spread[head])),)
-        descriptions[head] = HeadDescription(head=head, sight=sight, facts=facts, **counts)
+            facts = (accuracies.SpreadFact(ratio=float(spread[head])),)
+        descriptions[head] = accuracies.HeadDescription(head=head, sight=sight, facts=facts, **counts)
     return descriptions
 
 
 def with_roles(
-    descriptions: Mapping[Head, HeadDescription], holds: Bool[np.ndarray, "role layer head"], names: tuple[str, ...]
-) -> dict[Head, HeadDescription]:
+    descriptions: Mapping[Head, accuracies.HeadDescription],
+    holds: Bool[np.ndarray, "role layer head"],
+    names: tuple[str, ...],
+) -> dict[Head, accuracies.HeadDescription]:
     """Add the roles of each head that does nothing mostly; they replace the fact that its attention is almost uniform.
 
     A head that mostly rests, on a special token or the like, has those roles that say where it looks from each token.
@@ -110,45 +97,45 @@ def with_roles(
         held = [name for name, is_held in zip(names, holds[:, *head], strict=True) if is_held]
         mostly = [fact for fact in description.facts if is_mostly(fact)]
         if mostly:
-            rests = all(isinstance(fact, ShareFact) and fact.target in RESTS for fact in mostly)
+            rests = all(isinstance(fact, accuracies.ShareFact) and fact.target in accuracies.RESTS for fact in mostly)
             held = [name for name in held if rests and not isinstance(role_named(name).sieve, Keys)]
-        if roles := [RoleFact(role=name) for name in held]:
-            facts = [fact for fact in description.facts if not isinstance(fact, SpreadFact)]
+        if roles := [accuracies.RoleFact(role=name) for name in held]:
+            facts = [fact for fact in description.facts if not isinstance(fact, accuracies.SpreadFact)]
             description = replace(description, facts=(*facts, *roles))
         updated[head] = description
     return updated
 
 
-def is_mostly(fact: Fact) -> bool:
+def is_mostly(fact: accuracies.Fact) -> bool:
     """Whether the interval of a share or accuracy is above MOSTLY; without an interval, whether the share is."""
     match fact:
-        case ShareFact():
-            return (fact.share if np.isnan(fact.low) else fact.low) > MOSTLY
-        case RelationFact() | MentionFact():
-            return fact.low > MOSTLY
+        case accuracies.ShareFact():
+            return (fact.share if np.isnan(fact.low) else fact.low) > accuracies.MOSTLY
+        case accuracies.RelationFact() | accuracies.MentionFact():
+            return fact.low > accuracies.MOSTLY
         case _:
             return False
 
 
-def is_told(fact: RelationFact | MentionFact, alpha: float) -> bool:
+def is_told(fact: accuracies.RelationFact | accuracies.MentionFact, alpha: float) -> bool:
     """Whether a sentence tells how often a head is right; alpha is the level of its test."""
     return fact.surplus > 0 and is_mostly(fact) and fact.p_value < alpha
 
 
-def _is_named(fact: ShareFact) -> bool:
+def _is_named(fact: accuracies.ShareFact) -> bool:
     """Whether a share is large, and its interval, or with one text the share, is above that of uniform attention."""
     lower = fact.share if np.isnan(fact.low) else fact.low
     return fact.share > OTHERWISE and bool(np.isnan(fact.even) or lower > fact.even)
 
 
-def _sight(texts: Sequence[TextSurface]) -> Sight:
+def _sight(texts: Sequence[TextSurface]) -> accuracies.Sight:
     if not any(text.has_offsets for text in texts):
         return "across"
     sees_next = any(np.isfinite(text.shares[SHARES.index("next")]).any() for text in texts)
     return "around" if sees_next else "back"
 
 
-def _shares(known: Known, alpha: float) -> list[dict[Head, ShareFact]]:
+def _shares(known: Known, alpha: float) -> list[dict[Head, accuracies.ShareFact]]:
     """By target and head; targets that no text has are left out.
 
     Shares change with the length of texts, those of [CLS] by a third between 20 and 40 tokens. So with enough texts the
@@ -159,7 +146,7 @@ def _shares(known: Known, alpha: float) -> list[dict[Head, ShareFact]]:
     if n_half < LEAST_TEXTS:
         return _shares_over(known, alpha)
     halves = [_shares_over(_part(known, half), alpha) for half in (by_length[:n_half], by_length[n_half:])]
-    of_targets: dict[Target, dict[Head, ShareFact]] = {}
+    of_targets: dict[accuracies.Target, dict[Head, accuracies.ShareFact]] = {}
     for fact in (fact for half in halves for of_target in half for fact in of_target.items()):
         head, share = fact
         known_share = of_targets.setdefault(share.target, {}).get(head)
@@ -174,7 +161,7 @@ def _part(known: Known, places: Int[np.ndarray, " _"]) -> Known:
     return Known(surface=surface, first_token=None if known.first_token is None else known.first_token[places])
 
 
-def _shares_over(known: Known, alpha: float) -> list[dict[Head, ShareFact]]:
+def _shares_over(known: Known, alpha: float) -> list[dict[Head, accuracies.ShareFact]]:
     statistics, even = head_statistics(known.surface, alpha), _even_shares(known.surface)
     shares = []
     for target in ON_TOKENS:
@@ -190,16 +177,16 @@ def _shares_over(known: Known, alpha: float) -> list[dict[Head, ShareFact]]:
 
 
 def _facts(
-    target: Target,
+    target: accuracies.Target,
     mean: Float[np.ndarray, "layer head"],
     low: Float[np.ndarray, "layer head"],
     high: Float[np.ndarray, "layer head"],
     even: Float[np.ndarray, " layer"],
-) -> dict[Head, ShareFact]:
+) -> dict[Head, accuracies.ShareFact]:
     if np.isnan(mean).all():
         return {}
     return {
-        (layer, head): ShareFact(
+        (layer, head): accuracies.ShareFact(
             target=target,
             share=float(mean[layer, head]),
             low=float(low[layer, head]),
@@ -210,7 +197,7 @@ def _facts(
     }
 
 
-def _even_shares(texts: Sequence[TextSurface]) -> dict[Target, Float[np.ndarray, " layer"]]:
+def _even_shares(texts: Sequence[TextSurface]) -> dict[accuracies.Target, Float[np.ndarray, " layer"]]:
     """Share of uniform attention on each target, mean over the texts; NaN for a layer in which it is not known.
 
     It is known where every token sees all others, and, for targets at a fixed position, where it sees the earlier ones.
@@ -223,7 +210,7 @@ def _even_shares(texts: Sequence[TextSurface]) -> dict[Target, Float[np.ndarray,
     }
 
 
-def _even_shares_of(text: TextSurface) -> dict[Target, Float[np.ndarray, " layer"]]:
+def _even_shares_of(text: TextSurface) -> dict[accuracies.Target, Float[np.ndarray, " layer"]]:
     n_keys, n_seen = len(text.key_words), np.arange(1, len(text.key_words) + 1)
     sees_all = np.isclose(text.uniform_entropy, np.log(n_keys))
     sees_back = np.isclose(text.uniform_entropy, np.log(n_seen).mean())

@@ -13,6 +13,7 @@ from attention_sieve.core.answering import Arrays, Question, part, part_of, text
 from attention_sieve.core.attention.settings import PassSettings, live_keys
 from attention_sieve.core.checkpoints.checkpoint import AttentionLayers, Checkpoint
 from attention_sieve.core.passes.texts import PassText, TextAttention, trees, window_at, with_relations
+from attention_sieve.core.roles import measures
 from attention_sieve.core.roles.hypotheses import Criterion, text_roles
 from attention_sieve.core.roles.matched_pairs import (
     MatchedPairs,
@@ -22,16 +23,6 @@ from attention_sieve.core.roles.matched_pairs import (
     matched_pairs,
     matched_sieves,
     matched_tokens,
-)
-from attention_sieve.core.roles.measures import (
-    SYNTACTIC,
-    USUAL,
-    RoleScores,
-    RoleSet,
-    ScoreSettings,
-    TextMeasures,
-    joined,
-    role_scores,
 )
 from attention_sieve.core.roles.record import NOTHING
 from attention_sieve.core.roles.roles import DECODER_ROLES, ROLES
@@ -81,14 +72,14 @@ ARRAYS: Final = ("measures", "shares", "uniform", "greatest")
 AFTER_FIRST: Final = "after first"
 
 
-def _pack(text: TextMeasures) -> Arrays:
+def _pack(text: measures.TextMeasures) -> Arrays:
     own = {name: getattr(text, name) for name in ARRAYS}
     return own if text.after_first is None else own | part(AFTER_FIRST, _pack(text.after_first))
 
 
-def _unpack(arrays: Arrays, roles: RoleSet = USUAL) -> TextMeasures:
+def _unpack(arrays: Arrays, roles: measures.RoleSet = measures.USUAL) -> measures.TextMeasures:
     own, after_first = {name: arrays[name] for name in ARRAYS}, part_of(arrays, AFTER_FIRST)
-    return TextMeasures(roles=roles, after_first=_unpack(after_first, roles) if after_first else None, **own)
+    return measures.TextMeasures(roles=roles, after_first=_unpack(after_first, roles) if after_first else None, **own)
 
 
 FIRST_ROLES: Final = (
@@ -107,7 +98,7 @@ FIRST_ROLES: Final = (
 """The roles that were scored before scores were stored by role: stored under a key that does not name them."""
 
 
-def _depends_on(text: Text, roles: RoleSet, seed: int | None, parses: bool) -> dict[str, object]:
+def _depends_on(text: Text, roles: measures.RoleSet, seed: int | None, parses: bool) -> dict[str, object]:
     """What the scores of some roles depend on: the parser if one needs trees, and the roles with their versions."""
     versions = {role.key: role.version for role in roles.records}
     return {
@@ -130,7 +121,7 @@ def each_alone(roles: tuple[str, ...]) -> list[tuple[str, ...]]:
 
 def scores_question(
     names: tuple[str, ...], seed: int | None = None, parses: bool = True
-) -> Question[Text, TextMeasures]:
+) -> Question[Text, measures.TextMeasures]:
     """The measures of each text for some roles, in the order of RECORDS.
 
     They are computed together, but stored for the usual roles together and for each further one alone, so that a role
@@ -145,7 +136,7 @@ def scores_question(
 
 
 def with_what_decides(
-    roles: RoleSet, prepared: Sequence[PassText], texts: Sequence[Text], parses: bool
+    roles: measures.RoleSet, prepared: Sequence[PassText], texts: Sequence[Text], parses: bool
 ) -> Sequence[PassText]:
     """Texts with the relations and notes that the sieves of some roles read; parsed only where `parses`."""
     wanted = roles.wanted if parses else NOTHING
@@ -155,13 +146,13 @@ def with_what_decides(
 
 
 @cache
-def _question(names: tuple[str, ...], seed: int | None, parses: bool) -> Question[Text, TextMeasures]:
-    roles, sets = RoleSet(names), each_alone(names)
+def _question(names: tuple[str, ...], seed: int | None, parses: bool) -> Question[Text, measures.TextMeasures]:
+    roles, sets = measures.RoleSet(names), each_alone(names)
     control = "" if seed is None else ", permuted keys"
 
     def compute(
         checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
-    ) -> Iterator[list[tuple[int, TextMeasures]]]:
+    ) -> Iterator[list[tuple[int, measures.TextMeasures]]]:
         """Batches of texts of similar length, which are parsed in chunks."""
         from attention_sieve.core.passes.batches import BATCH_TOKENS, plan_batches
         from attention_sieve.core.roles.scores import score_batch
@@ -189,7 +180,7 @@ def _question(names: tuple[str, ...], seed: int | None, parses: bool) -> Questio
         pack=_pack,
         unpack=partial(_unpack, roles=roles),
         parts=tuple(_question(alone, seed, parses) for alone in sets) if len(sets) > 1 else (),
-        join=joined,
+        join=measures.joined,
         version=6,
     )
 
@@ -256,7 +247,7 @@ def matched_question(role: str) -> Question[Text, TextMatches]:
 
     As for syntactic roles, no relation of a tree joins the others where the role reads trees.
     """
-    roles = RoleSet((role,))
+    roles = measures.RoleSet((role,))
     wanted = roles.wanted
     if wanted.relations or wanted.trees:
         wanted = replace(wanted, relations=(ANY_RELATION,))
@@ -278,7 +269,7 @@ def matched_question(role: str) -> Question[Text, TextMatches]:
 
 def matched_questions(roles: Sequence[str]) -> dict[tuple[str, ...], Question[Text, TextMatches]]:
     """The questions that compare roles with others at the same distance, by the roles of each."""
-    syntactic = {SYNTACTIC: MATCHED_PAIRS} if set(SYNTACTIC) <= set(roles) else {}
+    syntactic = {measures.SYNTACTIC: MATCHED_PAIRS} if set(measures.SYNTACTIC) <= set(roles) else {}
     return syntactic | {(role,): matched_question(role) for role in roles if is_matched(role)}
 
 
@@ -288,7 +279,7 @@ class PassedText:
 
     text: Text
     text_attention: TextAttention
-    scored: RoleScores
+    scored: measures.RoleScores
     """Of this one text."""
     all_on: "PassedText | None" = None
     """The same with all heads on, where some are off and both are shown."""
@@ -304,12 +295,12 @@ class PassedText:
 
 
 def pass_text(
-    checkpoint: Checkpoint, text: Text, prepared: PassText, of_pass: PassSettings, settings: ScoreSettings
+    checkpoint: Checkpoint, text: Text, prepared: PassText, of_pass: PassSettings, settings: measures.ScoreSettings
 ) -> PassedText:
     """Attention and scores of a text in one pass; of a long text, the attention of its first window."""
     from attention_sieve.core.roles.scores import score_batch  # imports torch, which pages do without
 
-    roles = RoleSet(settings.roles)
+    roles = measures.RoleSet(settings.roles)
     (prepared,) = with_what_decides(roles, [prepared], [text], settings.parses)
     batch = score_batch(checkpoint, [prepared], of_pass, {0: window_at(checkpoint, prepared)}, roles=roles)
-    return PassedText(text=text, text_attention=batch.maps[0], scored=role_scores(batch.texts, settings))
+    return PassedText(text=text, text_attention=batch.maps[0], scored=measures.role_scores(batch.texts, settings))

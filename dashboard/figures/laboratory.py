@@ -12,16 +12,8 @@ from jaxtyping import Float
 
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.running import ValidationResult
+from attention_sieve.dashboard.figures import axes
 from attention_sieve.dashboard.figures.appearance import LOOKS
-from attention_sieve.dashboard.figures.axes import (
-    apart,
-    learning_curve,
-    role_colors,
-    role_shapes,
-    round_ends,
-    steps_position,
-    tooltips,
-)
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, of_kind, template
 
 LOSS_HEIGHT, GAP, SHARE_HEIGHT = 130, 30, 170
@@ -72,16 +64,16 @@ def formation(
     points = pd.DataFrame(rows)
     ends = points[(points["kind"] == "share") & (points["step"] == max(strongest.steps, default=0))]
     if len(ends):
-        heights = apart(ends["value"].to_numpy(float), (LEAST, 1), LINE * (1 - LEAST) / SHARE_HEIGHT)
+        heights = axes.apart(ends["value"].to_numpy(float), (LEAST, 1), LINE * (1 - LEAST) / SHARE_HEIGHT)
         labels = [LOOKS[role].lettered for role in ends["role"]]
         points = pd.concat([points, ends.assign(kind="end", label=labels, value=heights)])
-    most = round_ends([log(n_choices), *(at.loss for at in measured)])[1]
+    most = axes.round_ends([log(n_choices), *(at.loss for at in measured)])[1]
     return Figure(_spec(tuple(strongest.roles), last, most), points, _description(measured, strongest))
 
 
 @lru_cache(maxsize=16)
 def _spec(roles: tuple[str, ...], last: int, most: float) -> Spec:
-    x = steps_position("step", "training step", last)
+    x = axes.steps_position("step", "training step", last)
     height = HEIGHT if roles else LOSS_HEIGHT
     shown = (
         of_kind("shown").mark_rule(color=INK, strokeDash=[5, 3]).encode(x=x, y=alt.YValue(0), y2=alt.Y2Value(height))
@@ -108,7 +100,7 @@ def _losses(x: "alt.X", most: float) -> "alt.LayerChart":
     scale = alt.Scale(domain=[0, most], range=[LOSS_HEIGHT, 0], nice=False)
     y = alt.Y("value:Q", title="loss (nats)", scale=scale, axis=alt.Axis(tickCount=4))
     losses = of_kind("loss").encode(x=x, y=y)
-    tooltip = tooltips(
+    tooltip = axes.tooltips(
         ("step", "step", ",d"),
         ("value", "loss of copied tokens", ".2f"),
         ("accuracy", "copied tokens predicted", ".0%"),
@@ -117,7 +109,7 @@ def _losses(x: "alt.X", most: float) -> "alt.LayerChart":
     return alt.layer(
         of_kind("guess").mark_rule(color=INK, strokeDash=[2, 3]).encode(y=y),
         label.encode(x=alt.XValue("width"), y=y, text=alt.Text("label:N")),
-        *learning_curve(losses, False, tooltip),
+        *axes.learning_curve(losses, False, tooltip),
     )
 
 
@@ -126,15 +118,15 @@ def _shares(x: "alt.X", roles: tuple[str, ...]) -> "alt.LayerChart":
     axis = alt.Axis(values=[0, 0.25, 0.5, 0.75, 1], format=".2~f", orient="left", grid=True)
     y = alt.Y("value:Q", title="share above chance", scale=scale, axis=axis)
     shares = of_kind("share").encode(x=x, y=y)
-    tooltip = tooltips(
+    tooltip = axes.tooltips(
         "role", ("head", "strongest head"), ("step", "step", ",d"), ("value", "share above chance", ".2f")
     )
     points = shares.mark_point(size=50, stroke=INK, strokeWidth=1, opacity=1)
     name = of_kind("end").mark_text(color=INK, align="right", dx=-9, dy=-9, fontSize=11)
     return alt.layer(
         of_kind("zero").mark_rule(color=INK, strokeOpacity=0.4).encode(y=y),
-        shares.mark_line(strokeWidth=2).encode(stroke=role_colors(alt.Stroke, roles)),
-        points.encode(fill=role_colors(alt.Fill, roles), shape=role_shapes(roles), tooltip=tooltip),
+        shares.mark_line(strokeWidth=2).encode(stroke=axes.role_colors(alt.Stroke, roles)),
+        points.encode(fill=axes.role_colors(alt.Fill, roles), shape=axes.role_shapes(roles), tooltip=tooltip),
         name.encode(x=x, y=y, text=alt.Text("label:N")),
     )
 

@@ -17,18 +17,8 @@ from urllib.parse import urlencode, urlsplit
 import streamlit as st
 
 from attention_sieve.dashboard import wording
+from attention_sieve.dashboard.figures import sheet
 from attention_sieve.dashboard.figures.figure import Figure
-from attention_sieve.dashboard.figures.sheet import (
-    ONE_COLUMN,
-    SHEET,
-    TWO_COLUMNS,
-    Size,
-    figure_svg,
-    svg_pdf,
-    svg_png,
-    table_csv,
-    table_parquet,
-)
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.provenance import caption, models, texts, titled
 from attention_sieve.dashboard.plain import plain
@@ -42,7 +32,7 @@ LONGEST_PART: Final = 40
 DIGITS: Final = 6
 """Length of the hash at the end of a file name, which distinguishes files made with different settings."""
 PAGE: Final = "page"
-SIZES: Final = {PAGE: SHEET, "one column": ONE_COLUMN, "two columns": TWO_COLUMNS}
+SIZES: Final = {PAGE: sheet.SHEET, "one column": sheet.ONE_COLUMN, "two columns": sheet.TWO_COLUMNS}
 PACKED: Final = ("png", "pdf", "parquet")
 """Formats that are compressed already."""
 
@@ -53,7 +43,7 @@ class Picture:
     """Last part of its file names before the hash."""
     title: str
     facts: Mapping[str, str]
-    svg: Callable[[Size], str]
+    svg: Callable[[sheet.Size], str]
     suffixes: ClassVar = ("pdf", "svg", "png")
     sizes: ClassVar = tuple(SIZES)
     archived: ClassVar = (("svg", PAGE), ("png", PAGE), ("pdf", "one column"), ("pdf", "two columns"))
@@ -72,7 +62,7 @@ class Picture:
     def _written(self, svg: str, suffix: str) -> bytes:
         if suffix == "svg":
             return svg.encode()
-        convert = svg_png if suffix == "png" else svg_pdf
+        convert = sheet.svg_png if suffix == "png" else sheet.svg_pdf
         return convert(svg, self.title, self.facts)
 
 
@@ -104,7 +94,9 @@ class Table:
             from attention_sieve.core.commands import latex_table  # for which the first grid does not wait
 
             return latex_table(self.table, self.facts).encode()
-        return table_csv(self.table, self.facts) if suffix == "csv" else table_parquet(self.table, self.facts)
+        return (
+            sheet.table_csv(self.table, self.facts) if suffix == "csv" else sheet.table_parquet(self.table, self.facts)
+        )
 
 
 Download = Picture | Table
@@ -259,8 +251,8 @@ def figure_downloads(name: str, figure: Figure, facts: Mapping[str, str], title:
     facts = provenance.with_command(facts)
     full_title = titled(title or str(figure.spec["title"]["text"]), facts)
 
-    def svg(size: Size) -> str:
-        return figure_svg(figure, title=full_title, caption=caption(facts), size=size)
+    def svg(size: sheet.Size) -> str:
+        return sheet.figure_svg(figure, title=full_title, caption=caption(facts), size=size)
 
     _row(Picture(name, full_title, facts, svg), figure.description, paper)
 

@@ -7,17 +7,8 @@ from random import Random
 from typing import Final
 
 from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.knowledge.from_trees import properties
 from attention_sieve.core.knowledge.from_trees.changes import bigram_shift, coordination_inversion, odd_man_out
-from attention_sieve.core.knowledge.from_trees.properties import (
-    length,
-    object_number,
-    subject_number,
-    tense,
-    top_relations,
-    tree_depth,
-    tree_depth_matched,
-    word_content,
-)
 from attention_sieve.core.knowledge.from_trees.rows import LEAST_ROWS_OF_A_TASK, Candidate, balanced_rows
 from attention_sieve.core.knowledge.from_trees.sentences import ParsedSentence, n_documents, usable
 from attention_sieve.core.knowledge.task import Task
@@ -25,20 +16,20 @@ from attention_sieve.core.knowledge.task import Task
 MOST_ROWS: Final = 12_000
 """Default maximum number of rows of a task."""
 DEFINITIONS: Final[tuple[Callable[[Sequence[ParsedSentence], Random], list[Candidate]], ...]] = (
-    length,
-    word_content,
-    tree_depth,
-    tree_depth_matched,
-    top_relations,
+    properties.length,
+    properties.word_content,
+    properties.tree_depth,
+    properties.tree_depth_matched,
+    properties.top_relations,
     bigram_shift,
-    tense,
-    subject_number,
-    object_number,
+    properties.tense,
+    properties.subject_number,
+    properties.object_number,
     odd_man_out,
     coordination_inversion,
 )
 """Functions from sentences to candidates; each gives its task a name, and by its docstring a definition."""
-BY_WORD_FORM: Final = frozenset((tense, subject_number, object_number))
+BY_WORD_FORM: Final = frozenset((properties.tense, properties.subject_number, properties.object_number))
 """Tasks that are split into parts by the form of the key word."""
 
 

@@ -9,16 +9,8 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from attention_sieve.dashboard.figures import axes
 from attention_sieve.dashboard.figures.appearance import LOOKS
-from attention_sieve.dashboard.figures.axes import (
-    lane_ends,
-    lane_names,
-    lane_scale,
-    role_colors,
-    series_line,
-    series_points,
-    tooltips,
-)
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, drawable, of_kind, template
 
 LANE: Final = 84
@@ -99,7 +91,7 @@ def overall_shares(
 @lru_cache(maxsize=64)
 def _depth_spec(names: tuple[str, ...], roles: tuple[str, ...]) -> Spec:
     def y(axis: alt.Axis) -> alt.Y:
-        return alt.Y("place:Q", scale=lane_scale(len(roles)), axis=axis)
+        return alt.Y("place:Q", scale=axes.lane_scale(len(roles)), axis=axis)
 
     x = alt.X(
         "depth:Q",
@@ -107,15 +99,16 @@ def _depth_spec(names: tuple[str, ...], roles: tuple[str, ...]) -> Spec:
         scale=alt.Scale(domain=[-0.02, 1.02], nice=False, zero=False),
         axis=alt.Axis(values=[0, 0.25, 0.5, 0.75, 1], format=".2~f", grid=False),
     )
-    tooltip = tooltips(
+    tooltip = axes.tooltips(
         "checkpoint", "role", "layer", ("depth", "relative depth", ".2f"), ("share", "share of heads", ".3~f")
     )
     rows = of_kind("share").encode(x=x, detail=alt.Detail("role:N"))
-    left = lane_names([LOOKS[role].lines for role in reversed(roles)], FULL / 2)
-    right = lane_ends(len(roles), FULL, "1", "share of the layer's heads")
+    left = axes.lane_names([LOOKS[role].lines for role in reversed(roles)], FULL / 2)
+    right = axes.lane_ends(len(roles), FULL, "1", "share of the layer's heads")
     return template(
         alt.layer(
-            series_line(rows.encode(y=y(left)), names), series_points(rows.encode(y=y(right)), names, tooltip, 45)
+            axes.series_line(rows.encode(y=y(left)), names),
+            axes.series_points(rows.encode(y=y(right)), names, tooltip, 45),
         ).resolve_axis(y="independent"),
         title="Roles by relative depth",
         reading=("share of each layer's heads; first: the reference",),
@@ -131,14 +124,14 @@ def _shares_spec(names: tuple[str, ...], roles: tuple[str, ...]) -> Spec:
         return alt.X(field, type="quantitative", title="share of all heads", scale=scale, axis=axis)
 
     y = _bar_position(names, roles)
-    tooltip = tooltips("checkpoint", "role", "heads", ("of", "of heads"), ("share", "share", ".1%"))
+    tooltip = axes.tooltips("checkpoint", "role", "heads", ("of", "of heads"), ("share", "share", ".1%"))
     bar = of_kind("bar").mark_rect(stroke=INK, strokeWidth=0.5, strokeOpacity=0.5)
     bar = bar.encode(
         x=share("zero"),
         x2=alt.X2("share"),
         y=y,
         y2=alt.Y2("bottom"),
-        color=role_colors(alt.Color, roles),
+        color=axes.role_colors(alt.Color, roles),
         tooltip=tooltip,
     )
     style = {"color": INK, "align": "left", "baseline": "top", "dx": 4, "dy": 2, "fontSize": 11}

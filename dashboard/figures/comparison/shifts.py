@@ -12,23 +12,8 @@ from jaxtyping import Float, Int
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.roles.measures import Scale
 from attention_sieve.core.statistics.means import half_interval, moments
+from attention_sieve.dashboard.figures import axes
 from attention_sieve.dashboard.figures.appearance import LOOKS, WORDS
-from attention_sieve.dashboard.figures.axes import (
-    LAYER_AXIS,
-    Ends,
-    ValueAxis,
-    lane_scale,
-    lettered_legend,
-    note,
-    note_rows,
-    places_axis,
-    role_colors,
-    role_shapes,
-    round_ends,
-    score_ends,
-    score_position,
-    tooltips,
-)
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, of_kind, template
 from attention_sieve.dashboard.figures.roles.layers import NARROWEST
 from attention_sieve.dashboard.figures.surface.head_dots import DotSeries, head_dots
@@ -90,7 +75,7 @@ def roles_gained_and_lost(
         for sign in (1, 0, -1)
     )
     spec = _gains_spec(tuple(roles), gained.shape[1])
-    data = pd.concat([bars, scale, note_rows(bars.empty, NO_GAIN)])
+    data = pd.concat([bars, scale, axes.note_rows(bars.empty, NO_GAIN)])
     return Figure(spec, data, _gains_description(gained, lost, roles, n_heads))
 
 
@@ -124,10 +109,10 @@ def shift_by_layer(shifts: "Sequence[LayerShift]", alpha: float = 0.05, scale: S
     )
     interval = points[points["low"].notna()].assign(kind="interval")
     zero = pd.DataFrame([{"kind": "zero", "value": 0.0}])
-    ends = round_ends(points[["mean", "low", "high"]].to_numpy(float).ravel())
+    ends = axes.round_ends(points[["mean", "low", "high"]].to_numpy(float).ravel())
     spec = _shift_spec(tuple(shift.role for shift in shifts), len(shifts[0].mean), scale, ends)
     # A layer without a change stays in the data, so that it interrupts the line.
-    data = pd.concat([interval, points, zero, note_rows(points["mean"].isna().all(), NO_CHANGE)])
+    data = pd.concat([interval, points, zero, axes.note_rows(points["mean"].isna().all(), NO_CHANGE)])
     return Figure(
         spec,
         data,
@@ -149,7 +134,7 @@ def divergence_by_layer(
     half = half_interval(texts, squares, alpha)
     n_known, n_all = int((~np.isnan(divergence)).any(axis=(1, 2)).sum()), len(divergence)
     series = DotSeries(label="divergence", mean=mean, low=mean - half, high=mean + half, n_texts=n_known)
-    axis = ValueAxis("nats (at most ln 2 = 0.693)", ".3~g", round_ends(mean.ravel())[1])
+    axis = axes.ValueAxis("nats (at most ln 2 = 0.693)", ".3~g", axes.round_ends(mean.ravel())[1])
     figure = head_dots([series], axis, title="Divergence of attention, by layer", chosen=chosen)
     without = f" {counted(n_all - n_known, 'text')} without one left out." if n_known < n_all else ""
     description = (
@@ -182,21 +167,21 @@ def score_change_scatter(tests: "PairedTests", roles: Sequence[str], scale: Scal
     means = known[["mean_a", "mean_b"]]
     ends = [min(0.0, float(means.min(axis=None))), float(means.max(axis=None))] if len(known) else [0.0, 1.0]
     diagonal = pd.DataFrame({"kind": "diagonal", "mean_a": ends, "mean_b": ends})
-    data = pd.concat([diagonal, known, note_rows(known.empty, NO_SCORE)])
-    spec = _scatter_spec(tuple(roles), scale, score_ends(data, ("mean_a", "mean_b"), scale))
+    data = pd.concat([diagonal, known, axes.note_rows(known.empty, NO_SCORE)])
+    spec = _scatter_spec(tuple(roles), scale, axes.score_ends(data, ("mean_a", "mean_b"), scale))
     return Figure(spec, data, _scatter_description(known, tests, roles, len(points), scale))
 
 
 @cache
-def _shift_spec(roles: tuple[str, ...], n_layers: int, scale: Scale, ends: Ends) -> Spec:
+def _shift_spec(roles: tuple[str, ...], n_layers: int, scale: Scale, ends: axes.Ends) -> Spec:
     def change(field: str) -> alt.Y:
         along = alt.Scale(domain=list(ends), nice=False)
         return alt.Y(field, type="quantitative", title=change_axis(scale), scale=along)
 
     subject = LOOKS[roles[0]].label if len(roles) == 1 else counted(len(roles), "role")
-    x, y = places_axis("place", n_layers, MARGIN), change("mean")
-    legend = lettered_legend(roles)
-    tooltip = tooltips(
+    x, y = axes.places_axis("place", n_layers, MARGIN), change("mean")
+    legend = axes.lettered_legend(roles)
+    tooltip = axes.tooltips(
         "role",
         "layer",
         ("mean", "mean change, b − a", "+.3~f"),
@@ -206,14 +191,14 @@ def _shift_spec(roles: tuple[str, ...], n_layers: int, scale: Scale, ends: Ends)
     )
     zero = of_kind("zero").mark_rule(color=INK).encode(y=change("value"))
     line = of_kind("shift").mark_line(strokeWidth=1.2, opacity=0.6)
-    line = line.encode(x=x, y=y, stroke=role_colors(alt.Stroke, roles, legend))
+    line = line.encode(x=x, y=y, stroke=axes.role_colors(alt.Stroke, roles, legend))
     interval = of_kind("interval").mark_rule(color=INK, strokeWidth=1.5)
     interval = interval.encode(x=x, y=change("low"), y2=alt.Y2("high"), tooltip=tooltip)
     point = of_kind("shift").mark_point(filled=True, opacity=1, size=70, stroke=INK, strokeWidth=1.2)
-    fill, shape = role_colors(alt.Fill, roles, legend), role_shapes(roles, legend)
+    fill, shape = axes.role_colors(alt.Fill, roles, legend), axes.role_shapes(roles, legend)
     point = point.encode(x=x, y=y, fill=fill, shape=shape, tooltip=tooltip)
     return template(
-        alt.layer(zero, line, interval, point, note()),
+        alt.layer(zero, line, interval, point, axes.note()),
         title=f"Change by layer, b − a: {subject}",
         reading=("above 0: higher in b, the compared checkpoint; bar: interval",),
         height=260,
@@ -239,7 +224,7 @@ def _of_role(shift: "LayerShift") -> str:
 def _gains_spec(roles: tuple[str, ...], n_layers: int) -> Spec:
     bars, numbers = _bars(roles, n_layers), _bar_numbers(len(roles), n_layers)
     return template(
-        alt.layer(alt.layer(*bars), alt.layer(*numbers), note()).resolve_axis(y="independent"),
+        alt.layer(alt.layer(*bars), alt.layer(*numbers), axes.note()).resolve_axis(y="independent"),
         title="Roles gained and lost, by layer",
         reading=("up, solid: gained; down, dashed: lost",),
         height=LANE * len(roles),
@@ -259,9 +244,9 @@ def _bars(roles: tuple[str, ...], n_layers: int) -> "list[alt.Chart]":
         domain=False,
         labelPadding=8,
     )
-    x, y = _layer_position(n_layers), alt.Y("zero:Q", scale=lane_scale(len(roles)), axis=names)
-    color = role_colors(alt.Color, roles)
-    tooltip = tooltips("role", "layer", ("kind", "change"), "heads", ("of", "of heads"))
+    x, y = _layer_position(n_layers), alt.Y("zero:Q", scale=axes.lane_scale(len(roles)), axis=names)
+    color = axes.role_colors(alt.Color, roles)
+    tooltip = axes.tooltips("role", "layer", ("kind", "change"), "heads", ("of", "of heads"))
     gained = of_kind("gained").mark_bar(stroke=INK, strokeWidth=0.5, strokeOpacity=0.5)
     lost = of_kind("lost").mark_bar(stroke=INK, strokeWidth=1.5, strokeDash=[3, 2], fillOpacity=0.25)
     return [bars.encode(x=x, y=y, y2=alt.Y2("end"), color=color, tooltip=tooltip) for bars in (gained, lost)]
@@ -281,7 +266,7 @@ def _bar_numbers(n_roles: int, n_layers: int) -> "list[alt.Chart]":
         domain=False,
         labels=False,
     )
-    x, y = _layer_position(n_layers), alt.Y("end:Q", scale=lane_scale(n_roles), axis=ends)
+    x, y = _layer_position(n_layers), alt.Y("end:Q", scale=axes.lane_scale(n_roles), axis=ends)
     fits = alt.expr(f"width / {n_layers} < {2 * NARROWEST} ? 0 : 1")
     gained = of_kind("gained").mark_text(color=INK, fontSize=10, opacity=fits, baseline="bottom", dy=-2)
     lost = of_kind("lost").mark_text(color=INK, fontSize=10, opacity=fits, baseline="top", dy=3)
@@ -294,7 +279,7 @@ def _bar_numbers(n_roles: int, n_layers: int) -> "list[alt.Chart]":
 
 def _layer_position(n_layers: int) -> "alt.X":
     scale, axis = alt.Scale(domain=list(range(n_layers))), alt.Axis(labelAngle=0, labelOverlap=True)
-    return alt.X("layer:O", title=LAYER_AXIS, scale=scale, axis=axis)
+    return alt.X("layer:O", title=axes.LAYER_AXIS, scale=scale, axis=axis)
 
 
 def _gains_description(
@@ -317,12 +302,12 @@ def _gains_description(
 
 
 @cache
-def _scatter_spec(roles: tuple[str, ...], scale: Scale, ends: Ends) -> Spec:
+def _scatter_spec(roles: tuple[str, ...], scale: Scale, ends: axes.Ends) -> Spec:
     words = WORDS[scale]
-    x = score_position(alt.X, "mean_a", scale, words.title("mean ", " under a, the reference"), ends)
-    y = score_position(alt.Y, "mean_b", scale, words.title("mean ", " under b"), ends)
-    legend, differs = lettered_legend(roles), alt.when("datum.differs")
-    tooltip = tooltips(
+    x = axes.score_position(alt.X, "mean_a", scale, words.title("mean ", " under a, the reference"), ends)
+    y = axes.score_position(alt.Y, "mean_b", scale, words.title("mean ", " under b"), ends)
+    legend, differs = axes.lettered_legend(roles), alt.when("datum.differs")
+    tooltip = axes.tooltips(
         "role",
         ("name", "head"),
         ("mean_a", f"mean {words.short}, a", ".3~f"),
@@ -336,9 +321,9 @@ def _scatter_spec(roles: tuple[str, ...], scale: Scale, ends: Ends) -> Spec:
     points = points.encode(
         x=x,
         y=y,
-        fill=role_colors(alt.Fill, roles, legend),
-        shape=role_shapes(roles, legend),
-        stroke=differs.then(alt.value(INK)).otherwise(role_colors(alt.Stroke, roles, legend)),
+        fill=axes.role_colors(alt.Fill, roles, legend),
+        shape=axes.role_shapes(roles, legend),
+        stroke=differs.then(alt.value(INK)).otherwise(axes.role_colors(alt.Stroke, roles, legend)),
         strokeWidth=differs.then(alt.value(1.4)).otherwise(alt.value(1)),
         fillOpacity=differs.then(alt.value(1)).otherwise(alt.value(0)),
         strokeOpacity=differs.then(alt.value(1)).otherwise(alt.value(0.7)),
@@ -346,7 +331,7 @@ def _scatter_spec(roles: tuple[str, ...], scale: Scale, ends: Ends) -> Spec:
     )
     diagonal = of_kind("diagonal").mark_line(color=INK, strokeDash=[5, 3], strokeWidth=1.2).encode(x=x, y=y)
     return template(
-        alt.layer(diagonal, points, note()),
+        alt.layer(diagonal, points, axes.note()),
         title=f"Mean {words.nouns} of all heads: b against a",
         reading=("filled: differs significantly; hollow: does not", "above the dashed line: higher in b, so b − a > 0"),
         height=380,

@@ -13,19 +13,8 @@ import pandas as pd
 from jaxtyping import Float, Int
 
 from attention_sieve.core.roles.measures import Scale
+from attention_sieve.dashboard.figures import axes
 from attention_sieve.dashboard.figures.appearance import LOOKS, WORDS
-from attention_sieve.dashboard.figures.axes import (
-    STEP_AXIS,
-    Ends,
-    apart,
-    note,
-    note_rows,
-    role_colors,
-    role_shapes,
-    round_ends,
-    steps_position,
-    tooltips,
-)
 from attention_sieve.dashboard.figures.comparison.shifts import NO_CHANGE, change_axis
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, drawable, of_kind, template
 
@@ -71,7 +60,7 @@ def roles_over_steps(
     points, last = points[applies], points[applies & (number == np.argmax(at))]
     top = max(1, int(np.nanmax(counts, initial=1)))
     labels = [LOOKS[role].lettered for role in last["role"]]
-    heights = apart(last["heads"].to_numpy(float), (0, top), LINE * top / HEIGHT)
+    heights = axes.apart(last["heads"].to_numpy(float), (0, top), LINE * top / HEIGHT)
     ends = last.assign(kind="end", label=labels, heads=heights, at=last["at"].max())
     data = pd.concat([points, ends, lines(names, at, marked)])
     return Figure(_roles_spec(tuple(roles), axis, top), data, _roles_description(names, steps, counts, roles))
@@ -96,9 +85,9 @@ def shift_over_steps(
     points = pd.DataFrame(
         {"kind": "point", "checkpoint": [drawable(name) for name in names], "at": at, "change": shift}
     )
-    data = pd.concat([points, lines(names, at, marked), note_rows(bool(np.isnan(shift).all()), NO_CHANGE)])
+    data = pd.concat([points, lines(names, at, marked), axes.note_rows(bool(np.isnan(shift).all()), NO_CHANGE)])
     description = _shift_description(names, steps, shift, role, scale)
-    return Figure(_shift_spec(role, axis_of(names, steps), scale, round_ends(shift)), data, description)
+    return Figure(_shift_spec(role, axis_of(names, steps), scale, axes.round_ends(shift)), data, description)
 
 
 def axis_of(names: Sequence[str], steps: Sequence[int] | None) -> Axis:
@@ -117,7 +106,7 @@ def apart_at(
 
 def across(axis: Axis) -> "alt.X":
     if isinstance(axis, int):
-        return steps_position("at", STEP_AXIS, axis)
+        return axes.steps_position("at", axes.STEP_AXIS, axis)
     return alt.X(
         "at:Q",
         title="checkpoint",
@@ -166,14 +155,14 @@ def _roles_spec(roles: tuple[str, ...], axis: Axis, top: int) -> Spec:
     x = across(axis)
     floor = of_kind("floor").mark_rule(opacity=0).encode(y=heads("value"))
     line = of_kind("point").mark_line(strokeWidth=2)
-    line = line.encode(x=x, y=heads("heads"), stroke=role_colors(alt.Stroke, roles))
+    line = line.encode(x=x, y=heads("heads"), stroke=axes.role_colors(alt.Stroke, roles))
     point = of_kind("point").mark_point(size=60, stroke=INK, strokeWidth=1, opacity=1)
     point = point.encode(
         x=x,
         y=heads("heads"),
-        fill=role_colors(alt.Fill, roles),
-        shape=role_shapes(roles),
-        tooltip=[*tooltips("role"), *_of_checkpoint(axis), *tooltips("heads")],
+        fill=axes.role_colors(alt.Fill, roles),
+        shape=axes.role_shapes(roles),
+        tooltip=[*axes.tooltips("role"), *_of_checkpoint(axis), *axes.tooltips("heads")],
     )
     name = of_kind("end").mark_text(color=INK, align="left", dx=9, fontSize=11)
     name = name.encode(x=x, y=heads("heads"), text=alt.Text("label:N"))
@@ -186,14 +175,14 @@ def _roles_spec(roles: tuple[str, ...], axis: Axis, top: int) -> Spec:
 
 
 @lru_cache(maxsize=64)
-def _shift_spec(role: str, axis: Axis, scale: Scale, ends: Ends) -> Spec:
+def _shift_spec(role: str, axis: Axis, scale: Scale, ends: axes.Ends) -> Spec:
     def change(field: str) -> alt.Y:
         along = alt.Scale(domain=list(ends), nice=False)
         return alt.Y(field, type="quantitative", title=change_axis(scale), scale=along)
 
     x, y = across(axis), change("change")
     color = LOOKS[role].color
-    change_tooltip = tooltips(("change", "mean change, b − a", "+.3~f"))
+    change_tooltip = axes.tooltips(("change", "mean change, b − a", "+.3~f"))
     floor = of_kind("floor").mark_rule(color=INK).encode(y=change("value"))
     line = of_kind("point").mark_line(strokeWidth=2, color=color).encode(x=x, y=y)
     point = of_kind("point").mark_point(
@@ -201,7 +190,7 @@ def _shift_spec(role: str, axis: Axis, scale: Scale, ends: Ends) -> Spec:
     )
     point = point.encode(x=x, y=y, tooltip=_of_checkpoint(axis) + change_tooltip)
     return template(
-        alt.layer(floor, *focus_layers(x), *([line] if isinstance(axis, int) else []), point, note()),
+        alt.layer(floor, *focus_layers(x), *([line] if isinstance(axis, int) else []), point, axes.note()),
         title=f"Mean change, b − a: {LOOKS[role].label}",
         reading=("each checkpoint minus the first", FOCUS),
         height=HEIGHT,
@@ -209,8 +198,8 @@ def _shift_spec(role: str, axis: Axis, scale: Scale, ends: Ends) -> Spec:
 
 
 def _of_checkpoint(axis: Axis) -> "list[alt.Tooltip]":
-    name = tooltips("checkpoint")
-    return name if isinstance(axis, tuple) else name + tooltips(("at", "step", ",d"))
+    name = axes.tooltips("checkpoint")
+    return name if isinstance(axis, tuple) else name + axes.tooltips(("at", "step", ",d"))
 
 
 def _order(names: Sequence[str], steps: Sequence[int] | None) -> str:

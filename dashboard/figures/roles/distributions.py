@@ -18,18 +18,8 @@ from jaxtyping import Float
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.roles.hypotheses import HeadTests
 from attention_sieve.core.roles.measures import Scale
+from attention_sieve.dashboard.figures import axes
 from attention_sieve.dashboard.figures.appearance import LOOKS, WORDS
-from attention_sieve.dashboard.figures.axes import (
-    LAYER_AXIS,
-    Ends,
-    note,
-    note_rows,
-    places_axis,
-    role_colors,
-    score_ends,
-    score_position,
-    tooltips,
-)
 from attention_sieve.dashboard.figures.figure import (
     INK,
     MOST_MARKS,
@@ -80,7 +70,7 @@ class Violins:
 
     @property
     def axis(self) -> str:
-        return LAYER_AXIS if self.layer is None else "head"
+        return axes.LAYER_AXIS if self.layer is None else "head"
 
     @property
     def title(self) -> str:
@@ -131,10 +121,10 @@ def violins_figure(
     description: str,
 ) -> Figure:
     """Shapes side by side, one for each place, and the middles of those that have scores."""
-    message = note_rows(not middles, f"No text has a score for the role {LOOKS[violins.role].label}.")
+    message = axes.note_rows(not middles, f"No text has a score for the role {LOOKS[violins.role].label}.")
     lines = [line("tau", tau), line("uniform", uniform), line_labels(tau, uniform)]
     data = pd.concat([*shapes, pd.DataFrame(middles), message, *lines])
-    ends = score_ends(data, SCORE_FIELDS, violins.scale)
+    ends = axes.score_ends(data, SCORE_FIELDS, violins.scale)
     return Figure(places_spec(violins, len(shapes), score_axis(uniform, violins.scale), ends), data, description)
 
 
@@ -149,7 +139,7 @@ def head_scores(of_head: HeadScores, *, every_text: bool = False) -> Figure:
     description = _head_description(means, tests, head_name(*of_head.head), many, scale)
     data = pd.concat([lanes, means, *lines])
     kinds = frozenset(data["kind"]).intersection(LEGEND)
-    spec = _roles_spec(tests.roles, scale, score_ends(data, SCORE_FIELDS, scale), kinds)
+    spec = _roles_spec(tests.roles, scale, axes.score_ends(data, SCORE_FIELDS, scale), kinds)
     return Figure(spec, data, description)
 
 
@@ -241,34 +231,34 @@ def _rules() -> "tuple[alt.Chart, alt.Chart]":
 
 
 @cache
-def places_spec(violins: Violins, n_places: int, score_axis: str, ends: Ends) -> Spec:
+def places_spec(violins: Violins, n_places: int, score_axis: str, ends: axes.Ends) -> Spec:
     """Shapes side by side with their medians, and the lines at tau and at uniform attention."""
     scale, short = violins.scale, WORDS[violins.scale].short
     shapes = of_kind("shape").mark_area(orient="horizontal", color=LOOKS[violins.role].color, **SHAPE)
     shapes = shapes.encode(
-        x=places_axis("left", n_places, MARGIN, violins.axis),
+        x=axes.places_axis("left", n_places, MARGIN, violins.axis),
         x2=alt.X2("right"),
-        y=score_position(alt.Y, "score", scale, score_axis, ends),
+        y=axes.score_position(alt.Y, "score", scale, score_axis, ends),
         # One area for each place; without this, all violins would be one area.
         detail=alt.Detail("place:N"),
     )
     upper = of_kind("upper").mark_text(color=INK, fontSize=11, align="left", baseline="bottom", dx=4, dy=3)
     lower = of_kind("lower").mark_text(color=INK, fontSize=11, align="left", baseline="top", dx=4, dy=-2)
-    value = score_position(alt.Y, "value", scale, score_axis, ends)
+    value = axes.score_position(alt.Y, "value", scale, score_axis, ends)
     labels = [side.encode(x=alt.XValue("width"), y=value, text=alt.Text("label:N")) for side in (upper, lower)]
     lines = [rule.encode(value) for rule in _rules()]
     return template(
-        alt.layer(shapes, *lines, *labels, *_middles(violins, n_places, score_axis, ends), note()),
+        alt.layer(shapes, *lines, *labels, *_middles(violins, n_places, score_axis, ends), axes.note()),
         title=violins.title,
         reading=(f"shape: how often a {short} occurs", f"bar: middle half of the {short}s; dot: median"),
         height=300,
     )
 
 
-def _middles(violins: Violins, n_places: int, score_axis: str, ends: Ends) -> "tuple[alt.Chart, alt.Chart]":
-    low, median = (score_position(alt.Y, name, violins.scale, score_axis, ends) for name in ("low", "median"))
-    x = places_axis("place", n_places, MARGIN, violins.axis)
-    tooltip = tooltips(
+def _middles(violins: Violins, n_places: int, score_axis: str, ends: axes.Ends) -> "tuple[alt.Chart, alt.Chart]":
+    low, median = (axes.score_position(alt.Y, name, violins.scale, score_axis, ends) for name in ("low", "median"))
+    x = axes.places_axis("place", n_places, MARGIN, violins.axis)
+    tooltip = axes.tooltips(
         ("place", violins.axis.split()[0]),
         ("median", "median", ".3~f"),
         ("low", "lower quartile", ".3~f"),
@@ -283,22 +273,22 @@ def _middles(violins: Violins, n_places: int, score_axis: str, ends: Ends) -> "t
 
 
 @cache
-def _roles_spec(roles: tuple[str, ...], scale: Scale, ends: Ends, drawn: frozenset[str]) -> Spec:
+def _roles_spec(roles: tuple[str, ...], scale: Scale, ends: axes.Ends, drawn: frozenset[str]) -> Spec:
     axis = WORDS[scale].title()
-    score, value = (score_position(alt.X, field, scale, axis, ends) for field in ("score", "value"))
+    score, value = (axes.score_position(alt.X, field, scale, axis, ends) for field in ("score", "value"))
     shapes = of_kind("shape").mark_area(orient="vertical", **SHAPE)
     shapes = shapes.encode(
         x=score,
         y=_role_position("base", roles),
         y2=alt.Y2("top"),
-        color=role_colors(alt.Color, roles),
+        color=axes.role_colors(alt.Color, roles),
     )
     dots = of_kind("dot").mark_circle(size=12, opacity=0.7)
     dots = dots.encode(
         x=score,
         y=_role_position("top", roles),
-        color=role_colors(alt.Color, roles),
-        tooltip=tooltips(("score", axis, ".3~f")),
+        color=axes.role_colors(alt.Color, roles),
+        tooltip=axes.tooltips(("score", axis, ".3~f")),
     )
     upper = of_kind("upper").mark_text(color=INK, fontSize=11, align="left", baseline="bottom", dx=-3, dy=-3)
     lower = of_kind("lower").mark_text(color=INK, fontSize=11, align="right", baseline="bottom", dx=3, dy=-3)
@@ -360,11 +350,11 @@ def _role_position(field: str, roles: Sequence[str]) -> "alt.Y":
     )
 
 
-def _mean_layers(roles: Sequence[str], scale: Scale, ends: Ends) -> "tuple[alt.Chart, alt.Chart, alt.Chart]":
+def _mean_layers(roles: Sequence[str], scale: Scale, ends: axes.Ends) -> "tuple[alt.Chart, alt.Chart, alt.Chart]":
     """Intervals of the means, the means, and the scores of the text on screen."""
-    y, color, axis = _role_position("base", roles), role_colors(alt.Color, roles), WORDS[scale].title()
-    low, middle, score = (score_position(alt.X, field, scale, axis, ends) for field in ("low", "mean", "score"))
-    tooltip = tooltips(
+    y, color, axis = _role_position("base", roles), axes.role_colors(alt.Color, roles), WORDS[scale].title()
+    low, middle, score = (axes.score_position(alt.X, field, scale, axis, ends) for field in ("low", "mean", "score"))
+    tooltip = axes.tooltips(
         "role",
         ("mean", WORDS[scale].title("mean "), ".3~f"),
         ("low", "interval from", ".3~f"),

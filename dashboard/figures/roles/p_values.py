@@ -11,18 +11,8 @@ from jaxtyping import Float
 from attention_sieve.core.attention.settings import head_name
 from attention_sieve.core.roles.hypotheses import HeadTests
 from attention_sieve.core.roles.measures import Scale
+from attention_sieve.dashboard.figures import axes
 from attention_sieve.dashboard.figures.appearance import LOOKS, WORDS
-from attention_sieve.dashboard.figures.axes import (
-    Ends,
-    note,
-    note_rows,
-    role_colors,
-    role_legend,
-    role_shapes,
-    score_ends,
-    score_position,
-    tooltips,
-)
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, of_kind, template
 
 BINS: Final = 20
@@ -45,7 +35,7 @@ def p_value_scatter(tests: HeadTests, roles: Sequence[str], scale: Scale = "scor
     points = _points(tests, roles)
     n_layers, n_heads = tests.p.shape[1:]
     parts = [points, _histogram(points, roles, n_layers * n_heads), _lines(alpha=tests.settings.alpha)]
-    parts.append(note_rows(points.empty, NOTHING))
+    parts.append(axes.note_rows(points.empty, NOTHING))
     spec = _scatter_spec(tuple(roles), n_layers, n_heads, scale)
     return Figure(spec, pd.concat(parts), _description(tests, roles))
 
@@ -58,8 +48,8 @@ def p_value_against_score(tests: HeadTests, roles: Sequence[str], scale: Scale =
     lines["value"] = [tests.settings.tau, *_evidence(np.array([tests.settings.alpha]))]
     capped = int((points["evidence"] == MOST_EVIDENCE).sum())
     strong = f" {counted(capped, 'p-value')} of 1e-16 or less drawn at 16." if capped else ""
-    ends = score_ends(points, ("mean",), scale)
-    data = pd.concat([points, lines, note_rows(points.empty, NOTHING)])
+    ends = axes.score_ends(points, ("mean",), scale)
+    data = pd.concat([points, lines, axes.note_rows(points.empty, NOTHING)])
     return Figure(_evidence_spec(tuple(roles), scale, ends), data, _description(tests, roles) + strong)
 
 
@@ -120,7 +110,7 @@ def _scatter_spec(roles: tuple[str, ...], n_layers: int, n_heads: int, scale: Sc
     marks = _marks(roles, _head_position("number", n_layers, n_heads), _p_position("p"), scale)
     bars, totals = _histogram_layers(roles, _head_position("left", n_layers, n_heads))
     return template(
-        alt.layer(_alpha_line(), marks, bars, totals, _alpha_label(), note()),
+        alt.layer(_alpha_line(), marks, bars, totals, _alpha_label(), axes.note()),
         title="p-values of all heads",
         reading=READING,
         height=320,
@@ -128,7 +118,7 @@ def _scatter_spec(roles: tuple[str, ...], n_layers: int, n_heads: int, scale: Sc
 
 
 @cache
-def _evidence_spec(roles: tuple[str, ...], scale: Scale, ends: Ends) -> Spec:
+def _evidence_spec(roles: tuple[str, ...], scale: Scale, ends: axes.Ends) -> Spec:
     evidence = alt.Y(
         "evidence:Q",
         title="evidence: −log10 of the p-value",
@@ -139,12 +129,12 @@ def _evidence_spec(roles: tuple[str, ...], scale: Scale, ends: Ends) -> Spec:
             grid=False,
         ),
     )
-    marks = _marks(roles, score_position(alt.X, "mean", scale, WORDS[scale].title("mean "), ends), evidence, scale)
+    marks = _marks(roles, axes.score_position(alt.X, "mean", scale, WORDS[scale].title("mean "), ends), evidence, scale)
     tau = of_kind("tau").mark_rule(color=INK, strokeDash=[5, 3]).encode(x=alt.X("value:Q"))
     tau_label = of_kind("tau").mark_text(color=INK, fontSize=11, align="right", baseline="top", dx=-4, dy=4)
     tau_label = tau_label.encode(x=alt.X("value:Q"), y=alt.YValue(0), text=alt.Text("label:N"))
     return template(
-        alt.layer(tau, _alpha_line(), marks, tau_label, _alpha_label(), note()),
+        alt.layer(tau, _alpha_line(), marks, tau_label, _alpha_label(), axes.note()),
         title=f"Evidence by {WORDS[scale].noun}",
         reading=READING,
         height=320,
@@ -179,7 +169,7 @@ def _p_position(field: str) -> "alt.Y":
 
 def _marks(roles: Sequence[str], x: "alt.X", y: "alt.Y", scale: Scale) -> "alt.Chart":
     """A mark for each test, filled where the head holds the role."""
-    tooltip = tooltips(
+    tooltip = axes.tooltips(
         "role",
         ("name", "head"),
         ("mean", WORDS[scale].title("mean "), ".3~f"),
@@ -192,18 +182,18 @@ def _marks(roles: Sequence[str], x: "alt.X", y: "alt.Y", scale: Scale) -> "alt.C
     return marks.encode(
         x=x,
         y=y,
-        color=role_colors(alt.Color, roles, legend),
-        shape=role_shapes(roles, legend),
-        fill=role_colors(alt.Fill, roles, legend),
+        color=axes.role_colors(alt.Color, roles, legend),
+        shape=axes.role_shapes(roles, legend),
+        fill=axes.role_colors(alt.Fill, roles, legend),
         fillOpacity=alt.when("datum.holds").then(alt.value(1)).otherwise(alt.value(0)),
         tooltip=tooltip,
     )
 
 
 def _histogram_layers(roles: Sequence[str], x: "alt.X") -> "tuple[alt.Chart, alt.Chart]":
-    tooltip = tooltips("role", "tests", ("p_low", "p from", ".2f"), ("p_high", "p to", ".2f"))
+    tooltip = axes.tooltips("role", "tests", ("p_low", "p from", ".2f"), ("p_high", "p to", ".2f"))
     bars = of_kind("bin").mark_bar(stroke=INK, strokeWidth=0.5, strokeOpacity=0.5)
-    fill = role_colors(alt.Fill, roles, _legend(roles))
+    fill = axes.role_colors(alt.Fill, roles, _legend(roles))
     totals = of_kind("total").mark_text(color=INK, fontSize=10, align="left", dx=3)
     return (
         bars.encode(x=x, x2=alt.X2("right"), y=_p_position("p_low"), y2=alt.Y2("p_high"), fill=fill, tooltip=tooltip),
@@ -212,7 +202,7 @@ def _histogram_layers(roles: Sequence[str], x: "alt.X") -> "tuple[alt.Chart, alt
 
 
 def _legend(roles: Sequence[str]) -> "alt.Legend":
-    return role_legend({role: LOOKS[role].label for role in roles}, "role")
+    return axes.role_legend({role: LOOKS[role].label for role in roles}, "role")
 
 
 def _alpha_line() -> "alt.Chart":

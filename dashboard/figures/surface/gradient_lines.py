@@ -9,21 +9,11 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from attention_sieve.dashboard.figures.axes import (
-    ValueAxis,
-    note,
-    note_rows,
-    places_axis,
-    round_ends,
-    series_line,
-    series_points,
-    tooltips,
-    values_axis,
-)
+from attention_sieve.dashboard.figures import axes
 from attention_sieve.dashboard.figures.figure import Figure, Spec, alt, of_kind, template
 from attention_sieve.dashboard.figures.surface.head_dots import HALF, HEIGHT, NOTHING
 
-AGREEMENT: Final = ValueAxis("agreement (1: the most)", ".2~f", 1)
+AGREEMENT: Final = axes.ValueAxis("agreement (1: the most)", ".2~f", 1)
 
 
 def gradient_lines(gradients: Mapping[str, Float[np.ndarray, " layer"]]) -> Figure:
@@ -31,8 +21,8 @@ def gradient_lines(gradients: Mapping[str, Float[np.ndarray, " layer"]]) -> Figu
 
     Source: Clark et al. 2019, Figure 3.
     """
-    most = round_ends(value for row in gradients.values() for value in row)[1]
-    axis, title = ValueAxis("mean absolute gradient", "~g", most), "What the loss depends on, by kind of key"
+    most = axes.round_ends(value for row in gradients.values() for value in row)[1]
+    axis, title = axes.ValueAxis("mean absolute gradient", "~g", most), "What the loss depends on, by kind of key"
     said = "Mean absolute gradient of the loss by attention weights, by layer and kind of key."
     return _lines(gradients, axis, title, said)
 
@@ -46,7 +36,7 @@ def agreement_lines(agreement: Mapping[str, Float[np.ndarray, " layer"]]) -> Fig
     return _lines(agreement, AGREEMENT, "Agreement of the heads of a layer", said)
 
 
-def _lines(values: Mapping[str, Float[np.ndarray, " layer"]], axis: ValueAxis, title: str, said: str) -> Figure:
+def _lines(values: Mapping[str, Float[np.ndarray, " layer"]], axis: axes.ValueAxis, title: str, said: str) -> Figure:
     points = pd.concat(
         pd.DataFrame(
             {
@@ -63,7 +53,7 @@ def _lines(values: Mapping[str, Float[np.ndarray, " layer"]], axis: ValueAxis, t
     # A layer without a value stays in the data, so that it interrupts the line.
     n_layers = max(map(len, values.values()))
     description = " ".join([said, *(_description_of(label, row) for label, row in values.items())])
-    data = pd.concat([points, note_rows(bool(points["value"].isna().all()), NOTHING)])
+    data = pd.concat([points, axes.note_rows(bool(points["value"].isna().all()), NOTHING)])
     return Figure(_spec(tuple(values), axis, title, n_layers), data, description)
 
 
@@ -75,9 +65,9 @@ def _description_of(label: str, row: Float[np.ndarray, " layer"]) -> str:
 
 
 @lru_cache(maxsize=64)
-def _spec(labels: tuple[str, ...], axis: ValueAxis, title: str, n_layers: int) -> Spec:
-    x, y = places_axis("place", n_layers, HALF), values_axis(axis)
-    tooltip = tooltips(("label", "what"), "layer", ("value", axis.title, ".3~g"))
+def _spec(labels: tuple[str, ...], axis: axes.ValueAxis, title: str, n_layers: int) -> Spec:
+    x, y = axes.places_axis("place", n_layers, HALF), axes.values_axis(axis)
+    tooltip = axes.tooltips(("label", "what"), "layer", ("value", axis.title, ".3~g"))
     rows = of_kind("point").encode(x=x, y=y)
-    marks = alt.layer(series_line(rows, labels), series_points(rows, labels, tooltip, 60), note())
+    marks = alt.layer(axes.series_line(rows, labels), axes.series_points(rows, labels, tooltip, 60), axes.note())
     return template(marks, title=title, height=HEIGHT)

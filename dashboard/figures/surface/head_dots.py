@@ -10,18 +10,8 @@ import pandas as pd
 from jaxtyping import Float
 
 from attention_sieve.core.attention.settings import Head, head_name, highest_head
+from attention_sieve.dashboard.figures import axes
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
-from attention_sieve.dashboard.figures.axes import (
-    MARKS,
-    ValueAxis,
-    note,
-    note_rows,
-    places_axis,
-    series_channel,
-    series_line,
-    tooltips,
-    values_axis,
-)
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, head_choice, of_kind, template
 
 HALF: Final = 0.5
@@ -47,7 +37,7 @@ class DotSeries:
 
 def head_dots(
     series: Sequence[DotSeries],
-    axis: ValueAxis,
+    axis: axes.ValueAxis,
     *,
     title: str,
     means: bool = True,
@@ -68,7 +58,7 @@ def head_dots(
     steps = pd.DataFrame([] if level is None else _steps(*level))
     labels = tuple(numbers.label for numbers in series)
     spec = _spec(labels, axis, title, means, len(series[0].mean), len(dots) > MANY)
-    data = pd.concat([dots, lines, rings, steps, note_rows(dots.empty, NOTHING)])
+    data = pd.concat([dots, lines, rings, steps, axes.note_rows(dots.empty, NOTHING)])
     return Figure(spec, data, " ".join(_of_series(numbers, axis) for numbers in series))
 
 
@@ -104,7 +94,7 @@ def _steps(label: str, values: Float[np.ndarray, " layer"]) -> list[dict[str, ob
     return [*steps, {**steps[0], "kind": "level name", "label": label}] if steps else []
 
 
-def _of_series(series: DotSeries, axis: ValueAxis) -> str:
+def _of_series(series: DotSeries, axis: axes.ValueAxis) -> str:
     if np.isnan(series.mean).all():
         return f"{series.label}: not applicable."
     head = highest_head(series.mean)
@@ -115,25 +105,25 @@ def _of_series(series: DotSeries, axis: ValueAxis) -> str:
 
 
 @lru_cache(maxsize=64)
-def _spec(labels: tuple[str, ...], axis: ValueAxis, title: str, means: bool, n_layers: int, many: bool) -> Spec:
-    x, y = places_axis("place", n_layers, HALF), values_axis(axis)
-    color, form = series_channel(alt.Color, labels, HEAD_COLORS), axis.format
+def _spec(labels: tuple[str, ...], axis: axes.ValueAxis, title: str, means: bool, n_layers: int, many: bool) -> Spec:
+    x, y = axes.places_axis("place", n_layers, HALF), axes.values_axis(axis)
+    color, form = axes.series_channel(alt.Color, labels, HEAD_COLORS), axis.format
     interval = ("low", "interval from", form), ("high", "to", form)
-    tooltip = tooltips(("label", "what"), ("name", "head"), ("value", "mean", form), *interval, "texts")
+    tooltip = axes.tooltips(("label", "what"), ("name", "head"), ("value", "mean", form), *interval, "texts")
     level = of_kind("level").mark_line(color=INK, strokeDash=[5, 3], strokeWidth=1.5, aria=False)
     size, opacity = (14, 0.55) if many else (34, 0.8)
     dots = of_kind("dot").mark_point(filled=True, cursor="pointer", size=size, opacity=opacity)
-    dots = dots.encode(x=x, y=y, color=color, shape=series_channel(alt.Shape, labels, MARKS), tooltip=tooltip)
+    dots = dots.encode(x=x, y=y, color=color, shape=axes.series_channel(alt.Shape, labels, axes.MARKS), tooltip=tooltip)
     ring = of_kind("chosen").mark_point(filled=False, color=INK, size=130, strokeWidth=2, opacity=1)
     name = of_kind("level name").mark_text(color=INK, align="left", baseline="bottom", dx=4, dy=-3, fontSize=11)
     return template(
         alt.layer(
             level.encode(x=x, y=y),
             dots.add_params(head_choice()),
-            series_line(of_kind("mean").encode(x=x, y=y), labels),
+            axes.series_line(of_kind("mean").encode(x=x, y=y), labels),
             ring.encode(x=x, y=y, tooltip=tooltip),
             name.encode(x=alt.XValue(0), y=y, text=alt.Text("label:N")),
-            note(),
+            axes.note(),
         ),
         title=title,
         reading=("dot: a head, mean over texts" + ("; line: layer mean" if means else ""),),

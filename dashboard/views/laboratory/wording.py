@@ -2,35 +2,25 @@
 
 from typing import Final
 
+from attention_sieve.core.laboratory import settings
 from attention_sieve.core.laboratory.sequences import VOCABULARY
-from attention_sieve.core.laboratory.settings import (
-    BATCH,
-    DRAWN,
-    FIXED,
-    LEARNING_RATE,
-    LENGTH,
-    N_HEADS,
-    N_LAYERS,
-    WIDTH,
-    Periods,
-)
 from attention_sieve.core.probe_texts.make import ProbeKind
 from attention_sieve.core.roles.measures import USUAL_TAU
 from attention_sieve.dashboard.controls import N_PROBES
 from attention_sieve.dashboard.figures.figure import counted
 
 NUMBERS: Final = {
-    "layers": str(N_LAYERS),
-    "heads": str(N_HEADS),
-    "width": str(WIDTH),
+    "layers": str(settings.N_LAYERS),
+    "heads": str(settings.N_HEADS),
+    "width": str(settings.WIDTH),
     "parameters": "74,048",
     "vocabulary": str(len(VOCABULARY)),
-    "length": str(LENGTH),
-    "least": str(DRAWN[0]),
-    "most": str(DRAWN[1]),
-    "fixed": str(FIXED),
-    "batch": str(BATCH),
-    "rate": f"{LEARNING_RATE:g}",
+    "length": str(settings.LENGTH),
+    "least": str(settings.DRAWN[0]),
+    "most": str(settings.DRAWN[1]),
+    "fixed": str(settings.FIXED),
+    "batch": str(settings.BATCH),
+    "rate": f"{settings.LEARNING_RATE:g}",
     "probes": str(N_PROBES),
     "tau": f"{USUAL_TAU['share']:g}",
     "example": "repeats-drawn/checkpoint-150",
@@ -43,9 +33,9 @@ SEE: Final = (
 PERIODS: Final = "Period of the sequences"
 PERIODS_HELP: Final = (
     "Drawn: each sequence repeats after another number of tokens, so a head has to find the earlier copy. Fixed, the "
-    f"control: every sequence repeats after {FIXED} tokens, so looking back a fixed distance is enough."
+    f"control: every sequence repeats after {settings.FIXED} tokens, so looking back a fixed distance is enough."
 )
-OPTIONS: Final[dict[str, Periods]] = {"drawn": "drawn", "fixed (control)": "fixed"}
+OPTIONS: Final[dict[str, settings.Periods]] = {"drawn": "drawn", "fixed (control)": "fixed"}
 SEED: Final = "Seed"
 SEED_HELP: Final = "For the first weights and the sequences: the same seed gives the same model."
 TRAIN: Final = "Train"
@@ -79,7 +69,7 @@ IN_COMPARE: Final = "Compare with step 0"
 NO_COPIES: Final = "No head looks mostly at the copies, on either kind of probe text."
 
 
-def named(periods: Periods, seed: int) -> str:
+def named(periods: settings.Periods, seed: int) -> str:
     return f"repeats-{periods}" + (f"-seed-{seed}" if seed else "")
 
 

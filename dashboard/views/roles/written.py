@@ -8,18 +8,10 @@ import streamlit as st
 
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.roles import rules
 from attention_sieve.core.roles.measures import RoleSet
 from attention_sieve.core.roles.record import LACKS
 from attention_sieve.core.roles.roles import role_named
-from attention_sieve.core.roles.rules import (
-    FORMAT,
-    KINDS,
-    Relative,
-    read_role,
-    table_of,
-    toml_of,
-    written_role,
-)
 from attention_sieve.core.roles.sieves import sieve_cells, with_notes
 from attention_sieve.core.texts.patterns import QUERY
 from attention_sieve.core.texts.text import Text, decoded, read_typed
@@ -56,7 +48,7 @@ CONDITIONS: Final = {
 }
 PARTS_OF_SPEECH: Final = ("NOUN", "PROPN", "VERB", "AUX", "ADJ", "ADV", "PRON", "DET", "ADP", "NUM", "CCONJ", "PART")
 AT_OFFSET: Final = "offset"
-WHERE: Final = {"anywhere": "", "at a distance": AT_OFFSET, **{name: name for name in get_args(Relative)}}
+WHERE: Final = {"anywhere": "", "at a distance": AT_OFFSET, **{name: name for name in get_args(rules.Relative)}}
 
 
 def written_roles(visit: Visit, heads: list[Head]) -> None:
@@ -67,14 +59,14 @@ def written_roles(visit: Visit, heads: list[Head]) -> None:
 
 
 def _own(name: str) -> None:
-    role, look = written_role(name), LOOKS[name]
+    role, look = rules.written_role(name), LOOKS[name]
     with st.container(horizontal=True, vertical_alignment="center", border=True, key=f"role {look.letter}"):
         st.markdown(f"**{plain(role.name)}** ({look.letter})", width="stretch")
-        change = partial(st.session_state.update, {TOML: toml_of(table_of(role))})
+        change = partial(st.session_state.update, {TOML: rules.toml_of(rules.table_of(role))})
         st.button("Change", key=f"change {look.letter}", on_click=change, type="tertiary")
         st.download_button(
             "Save",
-            toml_of(table_of(role)),
+            rules.toml_of(rules.table_of(role)),
             file_name=f"{role.name}.toml",
             mime="application/toml",
             key=f"save {look.letter}",
@@ -92,15 +84,15 @@ def _form(visit: Visit, heads: list[Head]) -> None:
     with st.container(border=True):
         table = _named() | _sides()
         if table != st.session_state.get(IN_FORM):
-            st.session_state[IN_FORM], st.session_state[TOML] = table, toml_of(table)
+            st.session_state[IN_FORM], st.session_state[TOML] = table, rules.toml_of(table)
         with st.expander("The role as a file"):
             st.caption(wording.TOML_HELP)
             st.text_area("The role as a file", key=TOML, height="content", label_visibility="collapsed")
             st.file_uploader("Open a file", type=["toml"], key="role file", on_change=_uploaded, max_upload_size=1)
         try:
-            role = read_role(st.session_state[TOML])
+            role = rules.read_role(st.session_state[TOML])
             name = role.id
-            others = tuple(other for other in state.written() if written_role(other).name != role.name)
+            others = tuple(other for other in state.written() if rules.written_role(other).name != role.name)
             state.checked_written((*others, name))
             _preview(visit, name, heads[-MOST_HEADS:])
         except AnalysisError as error:
@@ -120,7 +112,7 @@ def _named() -> dict[str, Any]:
         name = st.text_input("Name", "my role", max_chars=50, key="role name", persist_state="session")
         letter = st.selectbox("Letter", free, key=f"role letter {number}", width=90)
         colour = st.color_picker("Colour", COLOURS[number % len(COLOURS)], key=f"role colour {number}")
-    return {"role": FORMAT, "name": name, "letter": letter, "colour": colour}
+    return {"role": rules.FORMAT, "name": name, "letter": letter, "colour": colour}
 
 
 def _sides() -> dict[str, Any]:
@@ -153,7 +145,7 @@ def _condition(side: str, label: str) -> dict[str, Any]:
         case "":
             return {}
         case "kinds":
-            kinds = st.multiselect("Any of", KINDS, ["punctuation"], key=key, persist_state="session")
+            kinds = st.multiselect("Any of", rules.KINDS, ["punctuation"], key=key, persist_state="session")
             return {name: kinds}
         case "pattern":
             parts = st.multiselect("Any of", PARTS_OF_SPEECH, ["VERB"], key=key, persist_state="session")
