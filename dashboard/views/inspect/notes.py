@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from attention_sieve.dashboard.views import frame, word_links
-from attention_sieve.dashboard.views.role_grid import wording as roles
+from attention_sieve.dashboard.views.role_grid import notes as roles
 from attention_sieve.dashboard.views.word_links import wording
 
 _LINKS: Final = frame.read_notes(Path(word_links.__file__).parent, wording.NUMBERS)

@@ -13,7 +13,6 @@ from attention_sieve.core.knowledge.trials.result import TrialResult, TrialStage
 from attention_sieve.core.running import Progress
 from attention_sieve.core.texts.text import MAX_BYTES
 from attention_sieve.dashboard import controls, costs, runs
-from attention_sieve.dashboard.figures.figure import counted
 from attention_sieve.dashboard.offers import runs_here
 from attention_sieve.dashboard.plain import errors_shown, plain, show_error
 from attention_sieve.dashboard.public import NOT_HERE, is_public
@@ -226,7 +225,7 @@ def run_panel(
         _show_outcome(progress, is_kept=True)
     has_begun = any(result is not None for row in results for result in row)
     if has_begun:
-        st.caption(f"{n_known} of {counted(len(subjects) * len(tasks), 'result')} are already computed.")
+        st.caption(wording.known_already(n_known, len(subjects) * len(tasks)))
     missing = [task for index, task in enumerate(tasks) if not all(_is_done(row[index], stages) for row in results)]
     label = wording.probe_button(len(missing), len(subjects), has_begun)
     missing.sort(key=before_others)  # the task that the page opens on comes first

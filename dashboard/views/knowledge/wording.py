@@ -228,6 +228,10 @@ def probes_take(reading: str) -> str:
     )
 
 
+def known_already(n_known: int, n_all: int) -> str:
+    return f"{n_known} of {counted(n_all, 'result')} are already computed."
+
+
 def running(progress: Progress) -> str:
     if not progress.piece:
         return "Starting …"

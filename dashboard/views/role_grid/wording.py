@@ -1,6 +1,5 @@
-"""Numbers in the prose on how roles are computed, and these notes, for the pages Roles and Inspect."""
+"""Numbers in the prose on how roles are computed."""
 
-from pathlib import Path
 from typing import Final
 
 from attention_sieve.core.copying.finding import CopySettings
@@ -19,7 +18,6 @@ from attention_sieve.core.statistics.cases import LEAST_TIMES
 from attention_sieve.core.statistics.evidence import STAKES
 from attention_sieve.core.texts.relations import RELATIONS
 from attention_sieve.dashboard.figures.figure import percent
-from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.wording import CHOSEN_BEFORE
 
 NUMBERS: Final = {
@@ -50,6 +48,3 @@ NUMBERS: Final = {
     "chosen_before": CHOSEN_BEFORE,
 }
 """Numbers in `method.md`."""
-
-
-NOTES: Final = frame.read_notes(Path(__file__).parent, NUMBERS)

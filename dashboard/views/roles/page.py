@@ -52,7 +52,7 @@ from attention_sieve.dashboard.views.role_grid.grid import (
     role_and_layer,
     show_role_grid,
 )
-from attention_sieve.dashboard.views.role_grid.wording import NOTES
+from attention_sieve.dashboard.views.role_grid.notes import NOTES
 from attention_sieve.dashboard.views.roles import chance, copying_wording, details, results, wording, written
 from attention_sieve.dashboard.views.roles.chance import Controlled
 from attention_sieve.dashboard.views.roles.copying import copying

@@ -19,7 +19,6 @@ from attention_sieve.core.surface.analysis import (
 )
 from attention_sieve.dashboard import costs, state
 from attention_sieve.dashboard import wording as shared_wording
-from attention_sieve.dashboard.figures.figure import counted
 from attention_sieve.dashboard.figures.surface.gradient_lines import gradient_lines
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.provenance import reads
@@ -162,8 +161,7 @@ def gradients(surface: Surface) -> None:
         return
     texts, statistics = corpus_finding.finding.texts, corpus_finding.finding.statistics
     by_key = {wording.KEYS[name]: of_kind for name, of_kind in zip(statistics.names, statistics.mean, strict=True)}
-    masked = counted(sum(of_text.n_masked for of_text in texts), "masked token")
-    st.markdown(f"Over {counted(len(texts), 'text')} with {masked}.")
+    st.markdown(wording.on_gradients(len(texts), sum(of_text.n_masked for of_text in texts)))
     facts = surface.numbers.facts | {"command": f"{surface.numbers.facts['command']} --gradients=gradients.parquet"}
     chart("gradients", gradient_lines(by_key), facts, wording.CLARK_3)
 

@@ -232,3 +232,7 @@ def rare_texts(n_texts: int, n_all: int, source: str) -> str:
         f"{n_texts:,} of {counted(n_all, 'text')} have a rare word (not one of the {FREQUENT} most frequent). "
         f"Frequencies: {source}; choose others below."
     )
+
+
+def on_gradients(n_texts: int, n_masked: int) -> str:
+    return f"Over {counted(n_texts, 'text')} with {counted(n_masked, 'masked token')}."
