@@ -5,7 +5,7 @@ import pytest
 from drawn import rows
 from gate_figures import CURVE, FIGURES, GATES, LOG_ALPHA, PENALTIES, POINTS
 
-from attention_sieve.dashboard.figures.importance.gate_scores import gate_scores
+from attention_sieve.dashboard.figures.importance.gates import gate_scores
 
 
 def test_a_penalty_lies_at_the_share_of_heads_that_it_removes_with_its_interval():

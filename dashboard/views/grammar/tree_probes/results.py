@@ -11,8 +11,7 @@ from attention_sieve.cache.answers import Engine
 from attention_sieve.core.tree_probes.run import ProbeKind, ProbeResults, TrainedProbe
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
-from attention_sieve.dashboard.figures.tree_probes.curve import probe_curve
-from attention_sieve.dashboard.figures.tree_probes.scores import NamedScore, probe_scores
+from attention_sieve.dashboard.figures.tree_probes import NamedScore, probe_curve, probe_scores
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.charts import chart, head_selection, show_head_map

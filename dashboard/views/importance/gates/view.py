@@ -24,8 +24,7 @@ from attention_sieve.dashboard.components.head_map import head_map
 from attention_sieve.dashboard.components.source import Selection
 from attention_sieve.dashboard.controls import from_home
 from attention_sieve.dashboard.figures.head_map import HeadMap
-from attention_sieve.dashboard.figures.importance.gate_densities import MOST, gate_densities
-from attention_sieve.dashboard.figures.importance.gate_scores import gate_scores
+from attention_sieve.dashboard.figures.importance.gates import MOST, gate_densities, gate_scores
 from attention_sieve.dashboard.plain import errors_shown, plain, show_error
 from attention_sieve.dashboard.progress import stop_button
 from attention_sieve.dashboard.runs import is_stopping, stop

@@ -7,8 +7,7 @@ from drawn import Drawn
 
 from attention_sieve.core.importance.gates.hard_concrete import densities, gates_of
 from attention_sieve.core.importance.pruning.curves import Curve
-from attention_sieve.dashboard.figures.importance.gate_densities import gate_densities
-from attention_sieve.dashboard.figures.importance.gate_scores import gate_scores
+from attention_sieve.dashboard.figures.importance.gates import gate_densities, gate_scores
 
 LOG_ALPHA = np.array([[-3.0, 0.4, 2.5]])
 PENALTIES = (0.01, 0.1)

@@ -4,8 +4,7 @@ import numpy as np
 from drawn import Drawn
 
 from attention_sieve.core.tree_probes.probe import AttachmentScore, Epoch, Probe, ProbeTraining
-from attention_sieve.dashboard.figures.tree_probes.curve import probe_curve
-from attention_sieve.dashboard.figures.tree_probes.scores import NamedScore, probe_scores
+from attention_sieve.dashboard.figures.tree_probes import NamedScore, probe_curve, probe_scores
 
 PROBE = Probe(
     constant=np.zeros((2, 2, 3)), by_word=np.zeros((2, 2, 2, 3, 0)), root_vector=np.zeros(0), root_parts=np.ones(2)

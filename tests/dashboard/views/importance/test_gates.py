@@ -17,7 +17,7 @@ from attention_sieve.core.running import Journal, read_progress
 from attention_sieve.dashboard import controls
 from attention_sieve.dashboard import runs as all_runs
 from attention_sieve.dashboard import wording as files_wording
-from attention_sieve.dashboard.figures.importance.gate_scores import gate_scores
+from attention_sieve.dashboard.figures.importance.gates import gate_scores
 from attention_sieve.dashboard.views.importance import wording as page_wording
 from attention_sieve.dashboard.views.importance.curves import wording as curves_wording
 from attention_sieve.dashboard.views.importance.gates import runs, view, wording

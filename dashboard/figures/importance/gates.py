@@ -1,4 +1,4 @@
-"""Performance of a checkpoint with the heads whose gates are open: a score against the share of heads removed."""
+"""Gates: the distributions of some, exactly 0, exactly 1 or between, and the score with the heads that stay open."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -6,15 +6,95 @@ from typing import Any, Final
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float
 
 from attention_sieve.core.importance.pruning.curves import Curve
 from attention_sieve.core.importance.pruning.orders import RANDOM
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
-from attention_sieve.dashboard.figures.axes import tooltips
+from attention_sieve.dashboard.figures.axes import series_channel, series_line, series_points, tooltips
 from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, alt, interval, of_kind, percent, template
 from attention_sieve.dashboard.figures.importance.curves import random_band
 
-HEIGHT: Final = 240
+DENSITIES_HEIGHT: Final = 240
+MOST: Final = len(HEAD_COLORS)
+"""Maximum number of heads in one figure."""
+APART: Final = 0.018
+"""Distance between the stems of two heads at the same value, on the axis of gates."""
+
+
+def gate_densities(
+    names: Sequence[str],
+    p_zero: Float[np.ndarray, " gate"],
+    p_one: Float[np.ndarray, " gate"],
+    points: Float[np.ndarray, " point"],
+    densities: Float[np.ndarray, "gate point"],
+) -> Figure:
+    """The distribution of each gate: stems at 0 and at 1, and a line between.
+
+    Args:
+        names: of the heads, at most MOST.
+        p_zero, p_one: probabilities that a gate is exactly 0, and exactly 1.
+        points: between 0 and 1, in order.
+
+    Source: Voita et al. 2019, figure 6.
+    """
+    lines = [
+        pd.DataFrame({"kind": "line", "series": series, "head": name, "gate": points, "height": density})
+        for series, (name, density) in enumerate(zip(names, densities, strict=True))
+    ]
+    stems = [
+        {
+            "kind": "stem",
+            "series": series,
+            "head": name,
+            "gate": value + (1 if value else -1) * APART * (series + 1),
+            "height": float(probabilities[series]),
+            "what": f"exactly {value}",
+        }
+        for series, name in enumerate(names)
+        for value, probabilities in ((0, p_zero), (1, p_one))
+    ]
+    description = " ".join(
+        f"{name}: 0 with probability {p_closed:.2f}, 1 with {p_open:.2f}, between with {1 - p_closed - p_open:.2f}."
+        for name, p_closed, p_open in zip(names, p_zero.tolist(), p_one.tolist(), strict=True)
+    )
+    return Figure(
+        _densities_spec(tuple(names)), pd.concat([*lines, pd.DataFrame(stems)]), f"Distribution of gates. {description}"
+    )
+
+
+@lru_cache(maxsize=32)
+def _densities_spec(names: tuple[str, ...]) -> Spec:
+    end = APART * (MOST + 1)
+    x = alt.X(
+        "gate:Q",
+        title="gate",
+        scale=alt.Scale(domain=[-end, 1 + end], nice=False, zero=False),
+        axis=alt.Axis(values=[0, 0.25, 0.5, 0.75, 1], format=".2~f", grid=False),
+    )
+    y = alt.Y(
+        "height:Q",
+        title="probability (0, 1), density (between)",
+        scale=alt.Scale(domain=[0, 1], nice=False),
+        axis=alt.Axis(values=[0, 0.25, 0.5, 0.75, 1], format=".2~f"),
+    )
+    stems = of_kind("stem").encode(x=x, y=y)
+    tooltip = tooltips("head", ("what", "gate"), ("height", "probability", ".2f"))
+    return template(
+        alt.layer(
+            series_line(of_kind("line").encode(x=x, y=y), names),
+            stems.mark_rule(strokeWidth=3, aria=False).encode(
+                y2=alt.Y2(datum=0), color=series_channel(alt.Color, names, HEAD_COLORS)
+            ),
+            series_points(stems, names, tooltip, 70),
+        ),
+        title=f"Gate of {names[0]}" if len(names) == 1 else "Gates of the chosen heads",
+        reading=("stems: how likely the gate is exactly 0 or exactly 1",),
+        height=DENSITIES_HEIGHT,
+    )
+
+
+SCORES_HEIGHT: Final = 240
 ROOM: Final = 0.06
 """Margin above the highest and below the lowest mark, as a share of their distance."""
 
@@ -56,8 +136,8 @@ def gate_scores(
     rows += random_band([each for each in pruning if each.order == RANDOM], n_heads)
     data = pd.DataFrame([line, *rows])
     has_interval = bool((data["interval"].fillna("") != "").any())
-    spec = _spec(name, _ends(data), order, has_random="mean" in data, has_interval=has_interval)
-    return Figure(spec, data, _description(data, name, order))
+    spec = _scores_spec(name, _ends(data), order, has_random="mean" in data, has_interval=has_interval)
+    return Figure(spec, data, _scores_description(data, name, order))
 
 
 def _ends(data: pd.DataFrame) -> tuple[float, float]:
@@ -67,7 +147,7 @@ def _ends(data: pd.DataFrame) -> tuple[float, float]:
     return round(low - room, 4), round(high + 2 * room, 4)
 
 
-def _description(data: pd.DataFrame, name: str, order: str) -> str:
+def _scores_description(data: pd.DataFrame, name: str, order: str) -> str:
     runs = data[data["kind"] == "run"].sort_values("share")
     run_parts = [
         f"penalty {run.label}: {percent(run.share, 0)} removed, {run.score:.3g}{run.interval and f' ({run.interval})'}"
@@ -83,7 +163,7 @@ def _description(data: pd.DataFrame, name: str, order: str) -> str:
 
 
 @lru_cache(maxsize=16)
-def _spec(name: str, ends: tuple[float, float], order: str, *, has_random: bool, has_interval: bool) -> Spec:
+def _scores_spec(name: str, ends: tuple[float, float], order: str, *, has_random: bool, has_interval: bool) -> Spec:
     share = alt.X(
         "share:Q",
         title="share of heads removed",
@@ -135,5 +215,5 @@ def _spec(name: str, ends: tuple[float, float], order: str, *, has_random: bool,
         ),
         title=f"{name[:1].upper()}{name[1:]} with the heads that stay open",
         reading=tuple(reading),
-        height=HEIGHT,
+        height=SCORES_HEIGHT,
     )

@@ -1,1 +1,0 @@
-"""Training and scores of probes."""
