@@ -300,18 +300,26 @@ class Journal:
         step: the last reported step; initially the step from which the run starts.
     """
 
-    def __init__(self, folder: Path | None, checkpoint: str = "", step: int = 0, message: str = "") -> None:
+    def __init__(
+        self,
+        folder: Path | None,
+        checkpoint: str = "",
+        step: int = 0,
+        message: str = "",
+        is_wanted: Callable[[], bool] = lambda: True,
+    ) -> None:
         """Start reporting, in a folder that is created if necessary; None keeps the reports in memory only.
 
         Args:
             checkpoint: name of the checkpoint that is fine-tuned.
             step: the saved step from which the run is resumed, or 0.
             message: first activity.
+            is_wanted: once it says no, the run ends as one that is asked to stop.
 
         Raises: AnalysisError for a folder that cannot be written.
         """
         self.step = step
-        self._folder, self._reports = folder, _Reports()
+        self._folder, self._reports, self._is_wanted = folder, _Reports(), is_wanted
         self._size, self._computed = 0.0, 0.0
         self._doing, self._told = "", 0.0
         if folder is not None:
@@ -421,8 +429,8 @@ class Journal:
             (self._folder / STOP).unlink(missing_ok=True)
 
     def stop_asked(self) -> bool:
-        """Whether a stop was requested; any thread may ask."""
-        return self._folder is not None and (self._folder / STOP).exists()
+        """Whether a stop was requested, or nobody wants the run any more; any thread may ask."""
+        return not self._is_wanted() or (self._folder is not None and (self._folder / STOP).exists())
 
     def check(self) -> None:
         """Raise Stopped if a stop was requested; any thread may call it."""

@@ -37,7 +37,7 @@ from attention_sieve.dashboard.plain import for_visitors, plain
 from attention_sieve.dashboard.progress import in_its_place, let_leave
 from attention_sieve.dashboard.samples import read_sample
 from attention_sieve.dashboard.state import KINDS, Choice
-from attention_sieve.dashboard.web.session import session_id
+from attention_sieve.dashboard.web.session import session_id, visitor
 
 SAMPLES: Final = {
     "sample pairs and texts": "both",
@@ -80,12 +80,12 @@ def inference() -> Inference:
     """Checkpoints and results of this process, shared by all sessions."""
     store, kept = Store(), Memory(session=_reader)
     if not public.is_public():
-        return Inference(store, session=session_id, memory=kept)
+        return Inference(store, session=visitor, memory=kept)
     from attention_sieve.dashboard.forgetting import forget_from_now_on  # a server of one's own forgets nothing
 
     forget_from_now_on(store)
-    shares = Quotas(public.share(store.limit_bytes), session_id)
-    return Inference(store, most_at_once=public.MAX_TEXTS, shares=shares, session=session_id, memory=kept)
+    shares = Quotas(public.share(store.limit_bytes), visitor)
+    return Inference(store, most_at_once=public.MAX_TEXTS, shares=shares, session=visitor, memory=kept)
 
 
 def memory() -> Memory:

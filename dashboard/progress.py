@@ -1,14 +1,15 @@
 """Long work under a progress bar that can be stopped, and a fixed container for what is shown meanwhile."""
 
 from collections.abc import Callable
+from concurrent.futures import Future, wait
 from functools import wraps
+from threading import Thread
 from typing import Final, ParamSpec, TypeVar
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_sieve.cache.serving.requests import Report, Status
-from attention_sieve.cache.serving.run import Run
 from attention_sieve.dashboard import wording
 
 Done = TypeVar("Done")
@@ -40,14 +41,19 @@ def let_leave(work: Callable[[], Done]) -> Done:
 
     Raises: what the work raises.
     """
-    # In a tuple, since work may return None, which a run without results has, too.
-    run: Run[None, tuple[Done]] = Run(lambda _, keep: keep((work(),)), None, name="long work", patience=None)
-    while run.is_on:
-        run.wait(LOOK_SECONDS)
+    future = Future[Done]()
+
+    def do() -> None:
+        try:
+            future.set_result(work())
+        except Exception as error:
+            future.set_exception(error)
+
+    Thread(target=do, name="long work", daemon=True).start()  # an executor's thread would keep the program from ending
+    while not future.done():
+        wait([future], LOOK_SECONDS)
         st.session_state.get("page")  # Streamlit ends a run only when it is called
-    if run.results is None:
-        raise run.error or RuntimeError("Long work returned no result.")
-    return run.results[0]
+    return future.result()
 
 
 def with_progress(question: object, work: Callable[[Report], Done], doing: str = wording.SCORING) -> Done | None:

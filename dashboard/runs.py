@@ -1,4 +1,4 @@
-"""Runs as pages begin, watch and stop them: each a command of this project in a process of its own.
+"""Runs as pages begin, watch and stop them: a command of this project in a process of its own, or work in a thread.
 
 The folder of a run says how far it is (attention_sieve.core.running), whichever program began it. A run that this
 program began ends with it, and goes on from what it kept.
@@ -9,21 +9,28 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
+from threading import Lock, Thread
 from typing import IO, Final
 
 import streamlit as st
 
 from attention_sieve import ROOT
+from attention_sieve.cache.serving.requests import log_and_release
+from attention_sieve.core.checkpoints.folders import program_folder
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.running import PROGRESS, STOP, Progress, State, ask_to_stop, read_progress
+from attention_sieve.core.running import PROGRESS, STOP, Journal, Progress, State, Stopped, ask_to_stop, read_progress
 from attention_sieve.dashboard import wording
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.progress import stop_button
 from attention_sieve.dashboard.public import check_not_public
+from attention_sieve.dashboard.web.session import BEGUN_BY, visitor
 
 LAST_BYTES: Final = 4_000
 """Bytes read from the end of standard error: enough for the last line."""
@@ -31,6 +38,10 @@ LOOK_SECONDS: Final = 1.0
 """Seconds between two looks at a run that is on."""
 ENDS_WITHIN: Final = 5.0
 """Seconds for a run to keep its step when this program ends."""
+UNWATCHED_SECONDS: Final = 300.0
+"""Work of this program that nobody has looked at for so long ends, as if it was asked to stop."""
+DIGITS: Final = 16
+"""Of the digest in the name of a run's folder."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -53,6 +64,11 @@ class _Program:
 
 _programs: Final[dict[Path, _Program]] = {}
 """The last process that this program began for the run in a folder."""
+_threads: Final[dict[Path, Thread]] = {}
+"""The last thread that this program began for the run in a folder."""
+_looked_at: Final[dict[Path, float]] = {}
+"""When the run in a folder was last looked at."""
+_lock: Final = Lock()
 
 
 def begin(folder: Path, command: Sequence[str]) -> None:
@@ -80,6 +96,46 @@ def begin(folder: Path, command: Sequence[str]) -> None:
     _programs[folder] = _Program(process=process, errors=errors)
 
 
+def folder_of(kind: str, *depends_on: object) -> Path:
+    """Folder of a run of this program, the same in every session and after a restart.
+
+    Args:
+        depends_on: everything on which its results depend: plain values, which Python writes in one way.
+    """
+    return program_folder() / "runs" / f"{kind}-{sha256(repr(depends_on).encode()).hexdigest()[:DIGITS]}"
+
+
+def begin_here(folder: Path, work: Callable[[Journal], object]) -> None:
+    """Begin the run in a folder as work of this program, in a thread; where it is on, it goes on.
+
+    It goes on while its readers are on other pages, and ends, as if it was asked to stop, once nobody has looked at it
+    for UNWATCHED_SECONDS.
+
+    Args:
+        work: reports to the journal, whose `part` and `check` end it when it is asked to stop, and keeps what is done.
+
+    Raises: AnalysisError for a folder that cannot be written.
+    """
+    session = visitor()
+    atexit.register(end)  # once more, so that it comes before the end of the workers that the thread waits for
+
+    def do() -> None:
+        BEGUN_BY.set(session)
+        try:
+            with suppress(Stopped), journal:
+                work(journal)
+                journal.end("finished")
+        except Exception as error:
+            log_and_release(error)  # the journal says why it failed
+
+    with _lock:
+        if is_on(folder):
+            return
+        journal = Journal(folder, is_wanted=lambda: time.monotonic() - _looked_at[folder] < UNWATCHED_SECONDS)
+        _threads[folder] = Thread(target=do, name=folder.name, daemon=True)
+        _threads[folder].start()
+
+
 def options_of(values: Mapping[str, object]) -> list[str]:
     """Options with their values, as `--option=value`, so that no value is taken for an option; None has no option."""
     return [f"--{name.replace('_', '-')}={value}" for name, value in values.items() if value is not None]
@@ -91,7 +147,9 @@ def state_of(folder: Path, recorded: State | None) -> tuple[State | None, str]:
     Args:
         recorded: what the folder says; None where it says nothing.
     """
-    program = _programs.get(folder)
+    thread, program = _threads.get(folder), _programs.get(folder)
+    if recorded == "running" and thread is not None and not thread.is_alive():
+        return "left", ""  # there was no room to report its end
     code = 0 if program is None else program.process.poll()
     if code is None:
         return "running", ""  # until it writes its first line, the folder says how the run before it ended
@@ -106,6 +164,7 @@ def state_of(folder: Path, recorded: State | None) -> tuple[State | None, str]:
 
 def look(folder: Path) -> Progress | None:
     """Progress of the run in a folder, whichever program began it; None where there is none."""
+    _looked_at[folder] = time.monotonic()
     progress = read_progress(folder)
     state, why = state_of(folder, None if progress is None else progress.state)
     if state is None or (progress is not None and progress.state == state):
@@ -186,6 +245,12 @@ def end() -> None:
     """Ask the runs that this program began to keep their step and end; terminate those that do not, and forget all."""
     for folder in begun_here():
         stop(folder)
+    for folder, thread in _threads.items():
+        if thread.is_alive():
+            with suppress(AnalysisError):  # it has ended meanwhile
+                ask_to_stop(folder)
+    while _threads:
+        _threads.popitem()[1].join(ENDS_WITHIN)
     while _programs:
         _, program = _programs.popitem()
         try:

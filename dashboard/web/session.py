@@ -2,16 +2,26 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Final
 from urllib.parse import parse_qs
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+BEGUN_BY: Final[ContextVar[str | None]] = ContextVar("begun by", default=None)
+"""Id of the session that began the work of a thread."""
 
 
 def session_id() -> str | None:
     """Id of the session whose script runs in this thread; None outside of one."""
     context = get_script_run_ctx(suppress_warning=True)
     return None if context is None else context.session_id
+
+
+def visitor() -> str | None:
+    """Id of the session that this thread works for: its own, or the one that began its work; None for neither."""
+    return session_id() or BEGUN_BY.get()
 
 
 def has_stepped_back() -> bool:

@@ -174,7 +174,7 @@ def test_a_page_that_has_used_its_share_of_the_store_gets_a_sentence_and_another
     offers("bundled")
     monkeypatch.setattr(public, "SHARE", 2e-4)
     visitor = ["first"]
-    monkeypatch.setattr(controls, "session_id", lambda: visitor[0])  # AppTest gives all sessions one name
+    monkeypatch.setattr(controls, "visitor", lambda: visitor[0])  # AppTest gives all sessions one name
     at = app("inspect")
     assert not at.error
     new = (f"The {one} dog sleeps and the {other} cat sleeps." for one in ADJECTIVES for other in ADJECTIVES)

@@ -1,0 +1,120 @@
+"""Work of this program as a run: watched, stopped, found again, and ended when nobody looks."""
+
+from functools import partial
+from threading import Event
+
+import pytest
+
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.running import Journal, read_progress
+from attention_sieve.dashboard import runs
+from attention_sieve.dashboard.web.session import BEGUN_BY, visitor
+
+POLLS, POLL_SECONDS = 1_200, 0.05
+
+
+@pytest.fixture(autouse=True)
+def _no_thread_stays():
+    yield
+    runs.end()
+
+
+def until(happened):
+    for _ in range(POLLS):
+        if happened():
+            return
+        Event().wait(POLL_SECONDS)
+    pytest.fail("waited in vain")
+
+
+def ended(folder):
+    """The run's progress once it is not on any more, without looking at it meanwhile."""
+    until(lambda: read_progress(folder).state != "running")
+    return read_progress(folder)
+
+
+def test_work_is_a_run_that_every_reader_finds_by_its_folder_and_begins_once(tmp_path):
+    began, go_on = [], Event()
+
+    def work(journal):
+        began.append(journal)
+        journal.plan(2)
+        journal.piece("first")
+        journal.done()
+        go_on.wait(POLLS * POLL_SECONDS)
+
+    for _ in range(2):
+        runs.begin_here(tmp_path, work)
+    until(lambda: runs.look(tmp_path).step == 1)
+    assert (runs.look(tmp_path).state, runs.look(tmp_path).piece) == ("running", "first")
+    go_on.set()
+    assert ended(tmp_path).state == "finished"
+    assert len(began) == 1
+    runs.begin_here(tmp_path, work)
+    assert ended(tmp_path).state == "finished"
+    assert len(began) == 2
+
+
+def report_for_ever(journal):
+    journal.plan(1)
+    while True:
+        journal.part("working")
+        Event().wait(POLL_SECONDS)
+
+
+def test_work_that_is_asked_to_stop_ends_at_its_next_report(tmp_path):
+    runs.begin_here(tmp_path, report_for_ever)
+    runs.stop(tmp_path)
+    assert ended(tmp_path).state == "stopped"
+    assert not runs.is_stopping(tmp_path)
+
+
+def test_work_ends_when_nobody_has_looked_at_it_for_long(tmp_path, monkeypatch):
+    runs.begin_here(tmp_path, report_for_ever)
+    assert runs.look(tmp_path).state == "running"
+    monkeypatch.setattr(runs, "UNWATCHED_SECONDS", 0.0)
+    assert ended(tmp_path).state == "stopped"
+
+
+def test_the_end_of_the_program_stops_its_work(tmp_path):
+    runs.begin_here(tmp_path, report_for_ever)
+    runs.end()
+    assert read_progress(tmp_path).state == "stopped"
+
+
+@pytest.mark.parametrize(
+    ("error", "said"), [(AnalysisError("Too little."), "Too little."), (ValueError("no"), "ValueError: no")]
+)
+def test_why_work_failed_is_kept_for_its_readers(error, said, tmp_path):
+    def fail(journal):
+        raise error
+
+    runs.begin_here(tmp_path, fail)
+    assert (ended(tmp_path).state, ended(tmp_path).message) == ("failed", said)
+
+
+def test_work_whose_thread_could_not_report_its_end_goes_on_later(tmp_path):
+    runs.begin_here(tmp_path, lambda journal: None)
+    ended(tmp_path)
+    Journal(tmp_path)  # a report of this process, by no thread of it
+    assert runs.look(tmp_path).state == "left"
+
+
+def test_work_counts_for_the_visitor_who_began_it(tmp_path):
+    counted = []
+    token = BEGUN_BY.set("a session")
+    try:
+        runs.begin_here(tmp_path, lambda journal: counted.append(visitor()))
+    finally:
+        BEGUN_BY.reset(token)
+    ended(tmp_path)
+    assert counted == ["a session"]
+    assert visitor() is None
+
+
+def test_a_folder_is_named_by_everything_that_its_run_depends_on(tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path))
+    of = partial(runs.folder_of, "curves")
+    assert of("a", 1) == of("a", 1)
+    assert len({of("a", 1), of("a", 2), of("a", "1"), runs.folder_of("probes", "a", 1)}) == 4
+    assert of("a").parent == tmp_path / "runs"
