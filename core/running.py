@@ -385,15 +385,18 @@ class Journal:
         self._doing = ""
         self._write("piece", piece=name, message="")
 
-    def part(self, doing: str, n_done: int = 0, n_all: int = 0) -> None:
+    def part(self, doing: str, n_done: int = 0, n_all: int = 0, detail: str = "") -> None:
         """Report how far the piece is, at most every half a second.
+
+        Args:
+            detail: of what is done, such as the present score.
 
         Raises: Stopped if a stop was requested.
         """
         self.check()
         if doing != self._doing or time.monotonic() - self._told > EVERY:
             self._doing, self._told = doing, time.monotonic()
-            self._write("part", message=doing, n_done=n_done, n_all=n_all)
+            self._write("part", message=f"{doing}{detail}", n_done=n_done, n_all=n_all)
 
     def done(self, size: float = 1, *, was_kept: bool = False) -> None:
         """Report that a piece is done, whose size counts for the remaining time unless it was kept from before."""

@@ -27,7 +27,7 @@ from attention_sieve.core.checkpoints.folders import program_folder
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.running import PROGRESS, STOP, Journal, Progress, State, Stopped, ask_to_stop, read_progress
 from attention_sieve.dashboard import wording
-from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.plain import errors_shown, plain
 from attention_sieve.dashboard.progress import stop_button
 from attention_sieve.dashboard.public import check_not_public
 from attention_sieve.dashboard.web.session import BEGUN_BY, visitor
@@ -134,6 +134,14 @@ def begin_here(folder: Path, work: Callable[[Journal], object]) -> None:
         journal = Journal(folder, is_wanted=lambda: time.monotonic() - _looked_at[folder] < UNWATCHED_SECONDS)
         _threads[folder] = Thread(target=do, name=folder.name, daemon=True)
         _threads[folder].start()
+
+
+def begin_button(folder: Path, key: str, label: str, work: Callable[[Journal], object]) -> None:
+    """A button that begins work of this program, as of `begin_here`."""
+    if st.button(label, key=key, icon=":material/play_circle:"):
+        with errors_shown():
+            begin_here(folder, work)
+            st.rerun()
 
 
 def options_of(values: Mapping[str, object]) -> list[str]:

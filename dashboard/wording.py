@@ -11,6 +11,7 @@ from attention_sieve.core.errors import PROGRAM
 from attention_sieve.core.roles.hypotheses import Rule
 from attention_sieve.core.roles.measures import Scale
 from attention_sieve.core.roles.roles import role_title
+from attention_sieve.core.running import Progress
 from attention_sieve.core.texts.text import SUFFIXES, formats_in_words
 from attention_sieve.dashboard.figures.appearance import WORDS
 from attention_sieve.dashboard.figures.figure import counted, percent
@@ -432,6 +433,24 @@ def looking(seconds_left: float | None, n_before: int) -> str:
 
 def _time_left(seconds: float | None) -> str:
     return "" if seconds is None else f", {duration(seconds)} left"
+
+
+def running(progress: Progress, piece: str = "Step") -> str:
+    """How far a run is: its piece, what is done of it, and when the run will end.
+
+    Args:
+        piece: what its pieces are.
+    """
+    texts = f", text {progress.n_done:,} of {progress.n_all:,}" if progress.n_all else ""
+    doing, left = progress.message, run_left(progress)
+    if not progress.piece:
+        return f"{doing[:1].upper()}{doing[1:]}{texts}.{left}" if doing else "Starting …"
+    of_piece = f": {doing[:1].lower()}{doing[1:]}{texts}" if doing else ""
+    return f"{piece} {progress.step + 1:,} of {progress.steps:,}: {progress.piece}{of_piece}.{left}"
+
+
+def run_left(progress: Progress) -> str:
+    return "" if progress.seconds_left is None else f" {duration(progress.seconds_left).capitalize()} left."
 
 
 def not_known(parts: Sequence[tuple[str, str]]) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from threading import Lock
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.errors import EveryTextTooLong
 from attention_sieve.core.passes.texts import prepare_all
+from attention_sieve.core.running import Journal
 from attention_sieve.core.texts.relations import Dependencies
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import TooLong
@@ -32,8 +33,6 @@ TURN: Final = 8_000
 WAIT_SECONDS: Final = 0.3
 """Interval between checks whether another run has ended."""
 
-ProbeStage = Literal["waiting", "passing", "training"]
-
 _one_at_a_time: Final = Lock()
 """The attention of a corpus takes much memory, and training takes a CPU core."""
 
@@ -47,21 +46,10 @@ class ProbeKind:
     control: bool
     """Whether the checkpoint has random weights; word vectors are still those of the real checkpoint."""
 
-
-@dataclass(frozen=True)
-class Stand:
-    """Progress of a run."""
-
-    stage: ProbeStage
-    share: float
-    """Share of the stage that is done."""
-    kind: ProbeKind | None = None
-    """The probe being trained."""
-    training: ProbeTraining | None = None
-
-
-Tell = Callable[[Stand], None]
-"""Called several times a second; it may raise to stop."""
+    @property
+    def name(self) -> str:
+        """Its name in reports and on pages."""
+        return f"attention {'and words' if self.words else 'alone'}{', random weights' * self.control}"
 
 
 OnCheckpoint = Callable[[bool, Callable[[Checkpoint], Any], Callable[[], None]], Any]
@@ -112,21 +100,24 @@ class ProbeResults:
 def train_probes(
     on_checkpoint: OnCheckpoint,
     question: ProbeQuestion,
-    tell: Tell,
+    journal: Journal,
     keep: Callable[[ProbeResults], None],
+    results: ProbeResults | None = None,
 ) -> None:
-    """Train probes on a corpus, one after the other, once no other run is training.
+    """Train probes on a corpus, one after the other, once no other run is training. Each is a piece of the run.
 
     Args:
-        tell: receives the progress; if it raises, the run ends, with the best state so far of the current probe.
+        journal: asked to stop, the run ends with the best state so far of the current probe.
         keep: called after each probe with all results so far.
+        results: of an earlier run about the same question, whose finished probes are not trained again.
 
-    Raises: AnalysisError if any stage fails, and whatever `tell` raises.
+    Raises: AnalysisError if any stage fails; Stopped.
     """
     while not _one_at_a_time.acquire(timeout=WAIT_SECONDS):
-        tell(Stand("waiting", 0.0))
+        journal.part("Waiting for another training to finish")
     try:
-        work = _Work(on_checkpoint, question, tell, keep)
+        work = _Work(on_checkpoint, question, journal, keep, results)
+        journal.plan(len(question.kinds))
         for control in sorted({kind.control for kind in question.kinds}):
             work.do(control)
     finally:
@@ -149,20 +140,25 @@ class _Work:
         self,
         on_checkpoint: OnCheckpoint,
         question: ProbeQuestion,
-        tell: Tell,
+        journal: Journal,
         keep: Callable[[ProbeResults], None],
+        results: ProbeResults | None,
     ) -> None:
         self._on_checkpoint, self._question = on_checkpoint, question
-        self._tell, self._keep = tell, keep
+        self._journal, self._keep, self._results = journal, keep, results
         self._of_words: tuple[np.ndarray, dict[int, np.ndarray]] | None = None
-        self._results: ProbeResults | None = None
 
     def do(self, control: bool) -> None:
         """Train the probes of the checkpoint, or those of its random control."""
-        passed = self._passed(control)
-        for kind in self._question.kinds:
-            if kind.control == control:
+        done = {} if self._results is None else self._results.probes
+        passed: _Passed | None = None
+        for kind in [kind for kind in self._question.kinds if kind.control == control]:
+            self._journal.piece(kind.name)
+            was_kept = kind in done and done[kind].training.is_finished
+            if not was_kept:
+                passed = passed or self._passed(control)
                 self._train(kind, passed)
+            self._journal.done(was_kept=was_kept)
 
     def _passed(self, control: bool) -> _Passed:
         """Attention of all texts, in turns; the shortest first, as a batch holds texts of similar length."""
@@ -170,9 +166,9 @@ class _Work:
         order = sorted(range(len(texts)), key=lambda index: _size(texts[index]))
         passed = _Passed(words={}, pieces={}, too_long=[])
         for indices in _turns(order, texts):
-            stand = Stand("passing", (len(passed.words) + len(passed.too_long)) / len(texts))
-            self._tell(stand)
-            turn = self._on_checkpoint(control, partial(_turn, self._question, indices), partial(self._tell, stand))
+            report = partial(self._journal.part, "reading texts", len(passed.words) + len(passed.too_long), len(texts))
+            report()
+            turn = self._on_checkpoint(control, partial(_turn, self._question, indices), report)
             passed.words.update(turn.words)
             passed.pieces.update(turn.pieces)
             passed.too_long.extend(turn.too_long)
@@ -197,8 +193,9 @@ class _Work:
         last: ProbeTraining | None = None
         try:
             for last in train(train_texts, table, replace(question.how, words=kind.words)):
-                share = min(last.n_seen / (last.n_texts * question.how.epochs), 1.0)
-                self._tell(Stand("training", share, kind, last))
+                epoch = f", epoch {last.epoch} of at most {question.how.epochs}"
+                found = f", {last.epochs[-1].held_out_score:.1%} of heads found in validation texts (UAS)"
+                self._journal.part("training", last.done, last.n_texts, f"{epoch}{found}")
         finally:
             if last is not None and (last.is_finished or last.best):
                 score = uas(predicted_heads(last.probe, test_texts, table), test_texts)

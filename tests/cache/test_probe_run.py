@@ -6,6 +6,7 @@ import pytest
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import randomly_initialised
 from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.running import STOP, Journal, Stopped
 from attention_sieve.core.texts.relations import dependencies
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.tree_probes import run as probing
@@ -49,16 +50,28 @@ def on_checkpoint(inference, engine, asked):
     return run
 
 
-def trained(inference, engine, asked, tell=lambda stand: None):
+class Reports(Journal):
+    """A journal that knows of each part, also of those that are too close together to be written."""
+
+    def __init__(self, folder=None):
+        super().__init__(folder)
+        self.parts = []
+
+    def part(self, doing, n_done=0, n_all=0, detail=""):
+        self.parts.append((doing, n_done, n_all, self.progress.piece))
+        super().part(doing, n_done, n_all, detail)
+
+
+def trained(inference, engine, asked, journal=None, results=None):
     kept = []
-    train_probes(on_checkpoint(inference, engine, asked), asked, tell, kept.append)
+    train_probes(on_checkpoint(inference, engine, asked), asked, journal or Journal(None), kept.append, results)
     return kept
 
 
 def test_probes_are_trained_one_after_the_other_and_kept_as_they_are_done(inference, engine, monkeypatch):
     monkeypatch.setattr(probing, "TURN", 40)
-    stands = []
-    kept = trained(inference, engine, question(), stands.append)
+    journal = Reports()
+    kept = trained(inference, engine, question(), journal)
     assert [list(one.probes) for one in kept] == [[ALONE], [ALONE, WITH_WORDS], [ALONE, WITH_WORDS, CONTROL]]
     last = kept[-1]
     assert list(last.offsets) == [1]
@@ -67,9 +80,11 @@ def test_probes_are_trained_one_after_the_other_and_kept_as_they_are_done(infere
     assert not np.array_equal(
         last.probes[WITH_WORDS].training.probe.by_word, last.probes[CONTROL].training.probe.by_word
     )
-    shares = [stand.share for stand in stands if stand.stage == "passing"]
-    assert len(set(shares)) > 4
-    assert [stand.share for stand in stands if stand.kind == CONTROL] == [0.5, 1]
+    reading = [part for part in journal.parts if part[0] == "reading texts"]
+    assert len(set(reading)) > 8, "each turn, of the checkpoint and of its control"
+    n_texts = last.probes[CONTROL].training.n_texts
+    assert [part[1:] for part in journal.parts if part[0] == "training"][-2:] == [(n_texts, n_texts, CONTROL.name)] * 2
+    assert (journal.progress.step, journal.progress.steps) == (3, 3)
 
 
 def test_turns_and_other_readers_change_nothing_of_what_is_found(inference, engine, monkeypatch):
@@ -81,19 +96,30 @@ def test_turns_and_other_readers_change_nothing_of_what_is_found(inference, engi
     )
 
 
-def test_a_stopped_training_is_tested_with_what_it_has_learned(inference, engine):
-    def tell(stand):
-        if stand.training is not None and len(stand.training.epochs) == 3:
-            raise KeyboardInterrupt
+class StopsAtItsThirdEpoch(Reports):
+    def part(self, doing, n_done=0, n_all=0, detail=""):
+        if detail.startswith(", epoch 3 "):
+            (self.folder / STOP).touch()
+        super().part(doing, n_done, n_all, detail)
 
-    kept, asked = [], question(how=TreeProbeSettings(epochs=9))
-    with pytest.raises(KeyboardInterrupt):
-        train_probes(on_checkpoint(inference, engine, asked), asked, tell, kept.append)
+
+def test_a_stopped_training_is_tested_with_what_it_has_learned_and_goes_on_without_the_finished_ones(
+    inference, engine, tmp_path
+):
+    kept, asked = [], question(how=TreeProbeSettings(epochs=9, patience=9), kinds=(ALONE, WITH_WORDS))
+    (finished,) = trained(inference, engine, replace(asked, kinds=(ALONE,)))
+    with pytest.raises(Stopped):
+        train_probes(
+            on_checkpoint(inference, engine, asked), asked, StopsAtItsThirdEpoch(tmp_path), kept.append, finished
+        )
     (results,) = kept
-    assert list(results.probes) == [ALONE]
-    assert not results.probes[ALONE].training.is_finished
-    assert results.probes[ALONE].score.n_texts == 4
-    assert trained(inference, engine, question(kinds=(ALONE,)))  # the next may train
+    assert list(results.probes) == [ALONE, WITH_WORDS]
+    assert results.probes[ALONE] is finished.probes[ALONE]
+    assert not results.probes[WITH_WORDS].training.is_finished
+    assert results.probes[WITH_WORDS].score.n_texts == 4
+    (whole,) = trained(inference, engine, asked, results=results)
+    assert whole.probes[ALONE] is finished.probes[ALONE]
+    assert whole.probes[WITH_WORDS].training.is_finished
 
 
 @pytest.mark.parametrize("kinds", [(ALONE,), (WITH_WORDS,)])

@@ -1,13 +1,14 @@
 """Work of this program as a run: watched, stopped, found again, and ended when nobody looks."""
 
+from dataclasses import replace
 from functools import partial
 from threading import Event
 
 import pytest
 
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.running import Journal, read_progress
-from attention_sieve.dashboard import runs
+from attention_sieve.core.running import Journal, Progress, read_progress
+from attention_sieve.dashboard import runs, wording
 from attention_sieve.dashboard.web.session import BEGUN_BY, visitor
 
 POLLS, POLL_SECONDS = 1_200, 0.05
@@ -118,3 +119,14 @@ def test_a_folder_is_named_by_everything_that_its_run_depends_on(tmp_path, monke
     assert of("a", 1) == of("a", 1)
     assert len({of("a", 1), of("a", 2), of("a", "1"), runs.folder_of("probes", "a", 1)}) == 4
     assert of("a").parent == tmp_path / "runs"
+
+
+def test_a_running_run_says_what_it_does():
+    progress = Progress(
+        "running", 3, 8, piece="tense, bundled", message="Reading vectors", n_done=5, n_all=90, seconds_left=200.0
+    )
+    expected = "Step 4 of 8: tense, bundled: reading vectors, text 5 of 90. About 3 min left."
+    assert wording.running(progress) == expected
+    assert wording.running(replace(progress, message=""), "Probe") == "Probe 4 of 8: tense, bundled. About 3 min left."
+    assert wording.running(Progress("running", message="reading", n_done=1, n_all=2)) == "Reading, text 1 of 2."
+    assert wording.running(Progress("running")) == "Starting …"

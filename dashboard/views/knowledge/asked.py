@@ -13,6 +13,7 @@ from attention_sieve.core.knowledge.trials.result import TrialResult, TrialStage
 from attention_sieve.core.running import Progress
 from attention_sieve.core.texts.text import MAX_BYTES
 from attention_sieve.dashboard import controls, costs, runs
+from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.offers import runs_here
 from attention_sieve.dashboard.plain import errors_shown, plain, show_error
 from attention_sieve.dashboard.public import NOT_HERE, is_public
@@ -209,7 +210,7 @@ def run_panel(
     folder = knowledge_runs.run_folder()
     progress = runs.look(folder)
     if progress is not None and progress.state == "running":
-        runs.panel(folder, "probing", wording.running, help=wording.STOP_HELP, stopping=wording.STOPPING)
+        runs.panel(folder, "probing", shared_wording.running, help=wording.STOP_HELP, stopping=wording.STOPPING)
         return
     results = [[known_result(subject, task, settings, visit) for task in tasks] for subject in subjects]
     n_known = sum(_is_done(result, stages) for row in results for result in row)

@@ -14,7 +14,7 @@ from attention_sieve.core.running import Progress
 from attention_sieve.core.statistics.by_role import SHUFFLES
 from attention_sieve.dashboard.figures.figure import counted
 from attention_sieve.dashboard.views.knowledge.task_files import ENOUGH_TEST_TEXTS
-from attention_sieve.dashboard.wording import duration
+from attention_sieve.dashboard.wording import run_left
 
 NUMBERS: Final = {
     "strengths": ", ".join(f"{strength:g}" for strength in STRENGTHS),
@@ -206,7 +206,7 @@ def making(progress: Progress) -> str:
     doing = (
         f"Parsing film reviews: text {progress.n_done:,} of {progress.n_all:,}." if progress.n_all else progress.message
     )
-    return f"{doing}{_left(progress)}"
+    return f"{doing}{run_left(progress)}"
 
 
 def erasing(progress: Progress) -> str:
@@ -214,12 +214,8 @@ def erasing(progress: Progress) -> str:
         return progress.message or "Starting …"
     return (
         f"Erasing the concept and random directions alternately: {progress.piece}, {progress.step + 1:,} of "
-        f"{progress.steps:,}.{_left(progress)}"
+        f"{progress.steps:,}.{run_left(progress)}"
     )
-
-
-def _left(progress: Progress) -> str:
-    return "" if progress.seconds_left is None else f" {duration(progress.seconds_left).capitalize()} left."
 
 
 def probes_take(reading: str) -> str:
@@ -230,14 +226,6 @@ def probes_take(reading: str) -> str:
 
 def known_already(n_known: int, n_all: int) -> str:
     return f"{n_known} of {counted(n_all, 'result')} are already computed."
-
-
-def running(progress: Progress) -> str:
-    if not progress.piece:
-        return "Starting …"
-    texts = f", text {progress.n_done:,} of {progress.n_all:,}" if progress.n_all else ""
-    doing = f": {progress.message[:1].lower()}{progress.message[1:]}{texts}" if progress.message else ""
-    return f"Step {progress.step + 1:,} of {progress.steps:,}: {progress.piece}{doing}.{_left(progress)}"
 
 
 def ended(progress: Progress, *, is_kept: bool) -> str:

@@ -223,15 +223,6 @@ def test_how_a_run_ended_is_said_as_it_is_where_it_was_about_what_is_on_screen(o
     assert "was stopped" not in shown(stopped, **{"vectors at": "last token"}) + shown(stopped)
 
 
-def test_a_running_run_says_what_it_does():
-    progress = Progress(
-        "running", 3, 8, piece="tense, bundled", message="Reading vectors", n_done=5, n_all=90, seconds_left=200.0
-    )
-    expected = "Step 4 of 8: tense, bundled: reading vectors, text 5 of 90. About 3 min left."
-    assert wording.running(progress) == expected
-    assert wording.running(replace(progress, piece="")) == "Starting …"
-
-
 def test_files_of_readers_say_what_is_wrong_with_them(app, given, bert, monkeypatch):
     added = [
         keep_task("one class.txt", b"tr\tx\ta b\nva\tx\tc d\nte\tx\te f\n"),

@@ -34,7 +34,7 @@ def show_results(view: ProbeView) -> None:
     control = probes.get(ProbeKind(best.words, True))
     st.markdown(
         wording.headline(
-            wording.kind_name(best),
+            best.name,
             probes[best].score.share,
             {offset: score.share for offset, score in view.results.offsets.items()},
             None if control is None else control.score.share,
@@ -48,7 +48,7 @@ def show_results(view: ProbeView) -> None:
     with right:
         _table(view)
     # Until the reader picks one, the best of the probes trained so far is shown, even while further ones are trained.
-    kinds = {wording.BEST: best, **{wording.kind_name(kind): kind for kind in probes}}
+    kinds = {wording.BEST: best, **{kind.name: kind for kind in probes}}
     if st.session_state.get("probe shown") not in kinds:
         st.session_state["probe shown"] = wording.BEST
     kind = from_list(wording.SHOWN, kinds, key="probe shown", width=320)
@@ -59,7 +59,7 @@ def show_results(view: ProbeView) -> None:
 
 def _scores(results: ProbeResults) -> list[NamedScore]:
     probes = [
-        NamedScore(wording.kind_name(kind), "random weights" if kind.control else "probe", probe.score)
+        NamedScore(kind.name, "random weights" if kind.control else "probe", probe.score)
         for kind, probe in results.probes.items()
     ]
     is_best = len(results.offsets) == 1
@@ -71,7 +71,7 @@ def _scores(results: ProbeResults) -> list[NamedScore]:
 
 
 def _table(view: ProbeView) -> None:
-    trainings = {wording.kind_name(kind): probe.training for kind, probe in view.results.probes.items()}
+    trainings = {kind.name: probe.training for kind, probe in view.results.probes.items()}
     epochs = {
         name: wording.epochs(len(training.epochs) - 1, training.best, training.is_finished)
         for name, training in trainings.items()
@@ -99,7 +99,7 @@ def _table(view: ProbeView) -> None:
 def _weights(view: ProbeView, kind: ProbeKind, probe: TrainedProbe) -> None:
     st.subheader(wording.WEIGHTS)
     note = wording.WEIGHTS_WORDS_NOTE if kind.words else wording.WEIGHTS_NOTE
-    st.markdown(f"**{wording.kind_name(kind).capitalize()}.** {note}")
+    st.markdown(f"**{kind.name.capitalize()}.** {note}")
     weights = probe.training.probe.weights
     _, n_layers, n_heads = weights.shape
     bound = round_bound(float(np.abs(weights).max()))
@@ -109,7 +109,7 @@ def _weights(view: ProbeView, kind: ProbeKind, probe: TrainedProbe) -> None:
     for column, letter, title, values, other_values in zip(halves(), "wu", titles, weights, weights[::-1]):
         picture = HeadMap(
             title=title,
-            label=f"{title}: {wording.kind_name(kind)}, heads of {view.engine.files.name}",
+            label=f"{title}: {kind.name}, heads of {view.engine.files.name}",
             values=values,
             bound=bound,
             signed=not kind.words,

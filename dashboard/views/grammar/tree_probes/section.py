@@ -1,6 +1,6 @@
 """Probes: dependency heads predicted from all attention heads together, against fixed offsets and random weights."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from io import BytesIO
@@ -10,20 +10,22 @@ from typing import Any, Final
 import streamlit as st
 
 from attention_sieve.cache.answers import Engine
-from attention_sieve.cache.serving.run import Run
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.checkpoints.find import randomly_initialised
+from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.texts import queries_text
+from attention_sieve.core.running import Journal, Progress
 from attention_sieve.core.texts.parsers import parser_option
 from attention_sieve.core.texts.relations import Dependencies
 from attention_sieve.core.texts.text import Text
-from attention_sieve.core.tree_probes.run import ProbeQuestion, ProbeResults, Stand, train_probes
+from attention_sieve.core.tree_probes.run import ProbeQuestion, ProbeResults, train_probes
 from attention_sieve.core.tree_probes.texts import attention_bytes, left_out, little_data, split
 from attention_sieve.core.tree_probes.word_vectors import MAX_LINE_BYTES, WordVectors, vectors_from_lines
-from attention_sieve.dashboard import costs, state
+from attention_sieve.dashboard import costs, runs, state
+from attention_sieve.dashboard import wording as dashboard_wording
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.provenance import THEN, call, reads_texts
-from attention_sieve.dashboard.progress import stop_button
+from attention_sieve.dashboard.plain import show_error
 from attention_sieve.dashboard.public import NOT_HERE, is_public
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.asking import ask_about_long_texts, policy, trees_of
@@ -34,14 +36,9 @@ from attention_sieve.dashboard.views.grammar.tree_probes.results import ProbeVie
 from attention_sieve.dashboard.views.grammar.tree_probes.settings import TrainingPlan, training_plan
 
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)
-REFRESH_SECONDS: Final = 1.0
-"""Seconds between two updates of the progress bar."""
-RUNS: Final = 16
-"""Number of latest runs that stay in memory with their results."""
-
+RESULTS: Final = 16
+"""Number of latest runs whose results stay in memory."""
 TEST_TEXTS: Final = "test-texts.jsonl"
-
-ProbeRun = Run[Stand, ProbeResults]
 
 
 def draw() -> None:
@@ -61,32 +58,43 @@ def draw() -> None:
     train, test = _split(len(visit.texts), plan)
     _show_size(visit.engine, trees, train, test, sum(text.heads is not None for text in parsed))
 
-    def start_run() -> ProbeRun:
-        question = ProbeQuestion(
-            texts=texts,
-            trees=trees,
-            train=train,
-            test=test,
-            kinds=plan.kinds,
-            settings=visit.settings,
-            how=plan.settings,
-            vectors=None if plan.vectors is None else _vectors(plan.vectors, parsed, trees),
-            too_long=policy(),
-        )
-        work = partial(train_probes, partial(_on_checkpoint, visit, plan.settings.seed), question)
-        return Run(work, Stand("waiting", 0.0), name="train probes")
-
-    n_words = sum(len(trees[position].heads) for position in train)
-    training = sum(
-        costs.of_tree_probe(visit.engine.files, len(train), n_words, plan.settings.epochs, words=kind.words)
-        for kind in plan.kinds
+    if is_public():
+        st.info(NOT_HERE)
+        return
+    folder, kept = runs.folder_of("tree-probes", visit.engine, visit.settings, policy(), visit.texts, plan.key), _kept()
+    question = ProbeQuestion(
+        texts=texts,
+        trees=trees,
+        train=train,
+        test=test,
+        kinds=plan.kinds,
+        settings=visit.settings,
+        how=plan.settings,
+        vectors=None,
+        too_long=policy(),
     )
-    n_passes = len(texts) * len({kind.control for kind in plan.kinds})
-    say_cost = partial(costs.say, visit.engine.files, n_passes, texts, training)
-    run = _run((visit.engine, visit.settings, policy(), visit.texts, plan.key), start_run, say_cost)
-    if run is not None:
+
+    def work(journal: Journal) -> None:
+        vectors = None if plan.vectors is None else _vectors(plan.vectors, parsed, trees)
+        on_checkpoint = partial(_on_checkpoint, visit, plan.settings.seed)
+        train_probes(on_checkpoint, replace(question, vectors=vectors), journal, keep, kept.get(folder))
+
+    def keep(results: ProbeResults) -> None:
+        kept[folder] = results
+        for oldest in list(kept)[:-RESULTS]:
+            kept.pop(oldest, None)
+
+    progress = runs.look(folder)
+    if progress is not None and progress.state == "running":
+        _watch(folder)
+    elif folder not in kept or progress is None or progress.state != "finished":
+        _say_end(progress, folder in kept)
+        _say_cost(visit.engine, question)
+        label = dashboard_wording.GO_ON if folder in kept else wording.TRAIN
+        runs.begin_button(folder, "train", label, work)
+    if folder in kept:
         state.remember_off(visit.choice)
-        _show_run(run, visit, plan)
+        _show_results(kept[folder], visit, plan)
 
 
 def _on_checkpoint(
@@ -97,35 +105,31 @@ def _on_checkpoint(
     return visit.inference.run(replace(visit.engine, files=files), work, lambda _: watch())
 
 
-def _run(key: Hashable, start: Callable[[], ProbeRun], say_cost: Callable[[], None]) -> ProbeRun | None:
-    """The run of a plan, if there is one; the reader may start it, or start again one that has stopped or failed."""
-    run = _runs().get(key)
-    if is_public():
-        st.info(NOT_HERE)
-        return None
-    if run is None or run.is_stopped or run.error is not None:
-        label = wording.TRAIN if run is None else wording.TRAIN_AGAIN
-        say_cost()
-        if st.button(label, key="train", icon=":material/play_arrow:"):
-            runs = _runs()
-            runs.pop(key, None)
-            runs[key] = start()
-            for oldest in list(runs)[:-RUNS]:
-                runs.pop(oldest, None)
-            st.rerun()
-    return run
+def _watch(folder: Path) -> None:
+    def say(progress: Progress) -> str:
+        return dashboard_wording.running(progress, wording.PIECE)
+
+    runs.panel(folder, "tree probes", say, help=wording.STOP_HELP, stopping=wording.STOPPING)
 
 
-def _show_run(run: ProbeRun, visit: Visit, plan: TrainingPlan) -> None:
-    if run.is_on:
-        _watch(run, plan.settings.epochs)
-    elif run.error is not None:
-        raise run.error
-    results = run.results
-    if run.is_stopped:
-        st.info(wording.STOPPED if results is not None and results.probes else wording.STOPPED_EARLY)
-    if results is None:
-        return
+def _say_end(progress: Progress | None, has_results: bool) -> None:
+    if progress is not None and progress.state == "failed":
+        show_error(AnalysisError(progress.message))
+    elif progress is not None and progress.state in ("stopped", "left"):
+        st.info(wording.STOPPED if has_results else wording.STOPPED_EARLY, icon=":material/pause_circle:")
+
+
+def _say_cost(engine: Engine, question: ProbeQuestion) -> None:
+    n_words = sum(len(question.trees[position].heads) for position in question.train)
+    training = sum(
+        costs.of_tree_probe(engine.files, len(question.train), n_words, question.how.epochs, words=kind.words)
+        for kind in question.kinds
+    )
+    n_passes = len(question.texts) * len({kind.control for kind in question.kinds})
+    costs.say(engine.files, n_passes, question.texts, training)
+
+
+def _show_results(results: ProbeResults, visit: Visit, plan: TrainingPlan) -> None:
     ask_about_long_texts(results.too_long)
     if sentence := left_out(results.n_left_out):
         st.caption(sentence)
@@ -144,31 +148,9 @@ def _show_run(run: ProbeRun, visit: Visit, plan: TrainingPlan) -> None:
     show_results(ProbeView(results=results, engine=visit.engine, facts=facts))
 
 
-def _watch(run: ProbeRun, max_epochs: int) -> None:
-    n_trained = _n_trained(run)
-
-    @st.fragment(run_every=REFRESH_SECONDS)
-    def watch() -> None:
-        stand = run.watch()
-        if not run.is_on or _n_trained(run) > n_trained:
-            st.rerun()  # there are new results to draw below
-        st.progress(stand.share, wording.progress(stand, max_epochs))
-        stop_button("stop probes", run.stop, wording.STOP_HELP)
-
-    with st.container(border=True, key="probe run"):
-        watch()
-
-
-def _n_trained(run: ProbeRun) -> int:
-    return 0 if run.results is None else len(run.results.probes)
-
-
 @st.cache_resource(show_spinner=False)
-def _runs() -> dict[Hashable, ProbeRun]:
-    """The latest runs, shared by all sessions: equal plans are trained once.
-
-    The memory of findings would measure a run as it begins, without its results.
-    """
+def _kept() -> dict[Path, ProbeResults]:
+    """Results of the latest runs, shared by all sessions: equal plans are trained once."""
     return {}
 
 

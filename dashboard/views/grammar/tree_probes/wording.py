@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from attention_sieve.core.tree_probes.probe import LEVEL, N_RESAMPLES, RIGHT_BRANCHING, TreeProbeSettings
-from attention_sieve.core.tree_probes.run import ProbeKind, Stand
+from attention_sieve.core.tree_probes.run import ProbeKind
 from attention_sieve.dashboard.figures.figure import counted
 
 NUMBERS: Final = {
@@ -20,8 +20,8 @@ SEE: Final = (
     "seen."
 )
 WHAT: Final = "Probes"
-ALONE: Final = "attention alone"
-AND_WORDS: Final = "attention and words"
+ALONE: Final = ProbeKind(words=False, control=False).name
+AND_WORDS: Final = ProbeKind(words=True, control=False).name
 WHAT_HELP: Final = (
     "Attention alone: one weight per head and direction. Attention and words: these numbers depend on the vectors of "
     "the two words, so the probe can follow one head for determiners and another for objects."
@@ -62,14 +62,17 @@ TEST_FILE_HELP: Final = (
     "the sidebar is then used for training."
 )
 TRAIN: Final = "Train"
-TRAIN_AGAIN: Final = "Train from the beginning"
+PIECE: Final = "Probe"
 PICK: Final = "Pick at least one probe."
 PICK_FILE: Final = "Choose a file with word vectors, or use the checkpoint's own."
 STOP_HELP: Final = "The probe is tested and shown as trained so far."
 UNTRAINED: Final = "–"
-STOPPED: Final = "Stopped. Results so far are shown below."
+STOPPING: Final = "Stopping; the probe is tested as trained so far ..."
+STOPPED: Final = (
+    "Stopped. Results so far are shown below. *Continue* trains the probes that are missing, and one that was stopped "
+    "from its beginning."
+)
 STOPPED_EARLY: Final = "Stopped before anything was trained. Press Train to start again, which reads all texts again."
-GETTING_READY: Final = "Getting ready ..."
 
 SCORES: Final = "Accuracy of predicted heads"
 SCORES_NOTE: Final = (
@@ -114,11 +117,6 @@ CURVE: Final = "Training"
 CURVE_PAPER: Final = "The paper has no figure of this."
 
 
-def kind_name(kind: ProbeKind) -> str:
-    name = AND_WORDS if kind.words else ALONE
-    return f"{name}, random weights" if kind.control else name
-
-
 def offset_name(offset: int, *, is_best: bool) -> str:
     if offset != RIGHT_BRANCHING:
         return f"best fixed offset ({offset:+d})"
@@ -140,20 +138,6 @@ def size(n_train: int, n_test: int, n_train_words: int, megabytes: float | None,
         return f"{texts} {trees}"
     memory = "less than 1 MB" if megabytes < 1 else f"up to **{megabytes:,.0f} MB**"
     return f"{texts} {trees} Their attention takes {memory} of memory during training."
-
-
-def progress(at: Stand, max_epochs: int) -> str:
-    if at.stage == "waiting":
-        return "Waiting for another user's training to finish ..."
-    if at.stage == "passing":
-        return f"Reading texts: {at.share:.0%}"
-    if at.kind is None or at.training is None:
-        return GETTING_READY
-    training, last = at.training, at.training.epochs[-1]
-    return (
-        f"Training {kind_name(at.kind)}: epoch {training.epoch} of at most {max_epochs}, text {training.done:,} of "
-        f"{training.n_texts:,}; {last.held_out_score:.1%} of heads found in validation texts (UAS)"
-    )
 
 
 def epochs(n_epochs: int, best: int, is_finished: bool) -> str:
