@@ -1,13 +1,39 @@
-"""What a page without a browser shows."""
+"""What a page without a browser shows, and what runs behind it."""
 
 import base64
 import json
 import shlex
+from threading import Event
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
+from attention_sieve.core.checkpoints.folders import program_folder
+from attention_sieve.core.running import read_progress
 from attention_sieve.dashboard.plain import WORD_JOINER
+
+POLLS, POLL_SECONDS = 1_200, 0.05
+
+
+def until(happened):
+    """Wait until a function of no arguments says yes."""
+    for _ in range(POLLS):
+        if happened():
+            return
+        Event().wait(POLL_SECONDS)
+    pytest.fail("waited in vain")
+
+
+def runs_here():
+    """Progress of the runs of this program by their folder, without looking at them as a page does."""
+    return {folder: read_progress(folder) for folder in (program_folder() / "runs").glob("*")}
+
+
+def once_ended(at):
+    """The page once no run of this program is on."""
+    until(lambda: all(progress.state != "running" for progress in runs_here().values()))
+    return at.run()
 
 
 def sent(at, label):

@@ -5,27 +5,18 @@ from functools import partial
 from threading import Event
 
 import pytest
+from reading import POLL_SECONDS, POLLS, until
 
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.running import Journal, Progress, read_progress
 from attention_sieve.dashboard import runs, wording
 from attention_sieve.dashboard.web.session import BEGUN_BY, visitor
 
-POLLS, POLL_SECONDS = 1_200, 0.05
-
 
 @pytest.fixture(autouse=True)
 def _no_thread_stays():
     yield
     runs.end()
-
-
-def until(happened):
-    for _ in range(POLLS):
-        if happened():
-            return
-        Event().wait(POLL_SECONDS)
-    pytest.fail("waited in vain")
 
 
 def ended(folder):

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
 
 from attention_sieve.core.answering import Question, find_in
 from attention_sieve.core.attention.settings import Head
@@ -40,14 +39,13 @@ from attention_sieve.core.importance.pruning.curves import (
 from attention_sieve.core.importance.pruning.orders import (
     GREEDY,
     AskOutcomes,
-    ByHalf,
-    Order,
+    CurveTrial,
     Pruning,
     Removed,
+    curve_trials,
     full_outcomes,
-    greedy_order,
+    greedy_trial,
     is_there,
-    orders,
     orders_table,
     pruning_curve,
     whole_greedy_order,
@@ -81,17 +79,6 @@ FORMAT: Final = 3
 NUMBERS: Final = ("score", "delta", "low", "high")
 MATRICES: Final = ("by_unit", "differs", "drawn")
 """A list for each step."""
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class CurveTrial:
-    """A curve to draw: plain values that can be sent to another process."""
-
-    order: Order
-    """Name of the order, and for random ones the number of the draw, which is the seed."""
-    by_half: ByHalf
-    full: Float[np.ndarray, "text part"]
-    """Outcomes of each text with all heads on."""
 
 
 class CurveRows:
@@ -314,15 +301,14 @@ def _curves(arguments: argparse.Namespace, material: CommandInput) -> _Curves:
     for name, reason in found.cheap.left_out:
         print(f"Without {name}: {reason}", file=sys.stderr)
     (ablation, *measures), full = found.measures, full_outcomes(found.answers[0] or ())
-    by_name, whole = orders(pruning, ablation, measures), whole_orders(pruning, ablation, measures)
+    to_draw, whole = curve_trials(pruning, ablation, measures, full), whole_orders(pruning, ablation, measures)
     if arguments.greedy:
-        by_name[GREEDY, 0] = greedy_order(pruning, make_ask(material, "greedy order"))
+        to_draw.append(greedy_trial(pruning, full, make_ask(material, "greedy order")))
     if arguments.greedy and arguments.orders:
         whole[GREEDY] = whole_greedy_order(pruning, make_ask(material, "greedy order, all texts"))
-    trials = [CurveTrial(order=order, by_half=by_half, full=full) for order, by_half in by_name.items()]
     rows = None if arguments.rows is None else CurveRows(arguments.rows, _facts(arguments, material))
-    curves = {trial.order: None if rows is None else rows.read(trial) for trial in trials}
-    missing = [trial for trial in trials if curves[trial.order] is None]
+    curves = {trial.order: None if rows is None else rows.read(trial) for trial in to_draw}
+    missing = [trial for trial in to_draw if curves[trial.order] is None]
     for trial, curve in _draw(arguments, material, missing):
         curves[trial.order] = curve
         if rows is not None:
@@ -367,7 +353,7 @@ def curve_runner(arguments: argparse.Namespace) -> Callable[[CurveTrial], Curve]
 def _curve(arguments: argparse.Namespace, material: CommandInput, trial: CurveTrial) -> Curve:
     pruning = pruning_of(material, arguments.at_least)
     ask = make_ask(material, f"curve of {trial.order[0]}")
-    return pruning_curve(pruning, trial.order, trial.by_half, trial.full, ask)
+    return pruning_curve(pruning, trial, ask)
 
 
 def _facts(arguments: argparse.Namespace, material: CommandInput) -> dict[str, str]:
@@ -394,7 +380,7 @@ def make_ask(material: CommandInput, doing: str) -> AskOutcomes:
     reading = material.reading
     all_indices = sorted(reading.prepared)
 
-    def ask(question: Question[Text, Any], indices: np.ndarray, off: tuple[Head, ...], _: int) -> list[Any]:
+    def ask(question: Question[Text, Any], indices: np.ndarray, off: tuple[Head, ...]) -> list[Any]:
         prepared = {all_indices[index]: reading.prepared[all_indices[index]] for index in indices.tolist()}
         of_pass = replace(reading.of_pass, off=tuple(sorted({*reading.of_pass.off, *off})))
         texts = [item.text for item in reading.inputs]

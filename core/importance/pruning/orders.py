@@ -41,8 +41,8 @@ Order = tuple[str, int]
 Removed = Int[np.ndarray, "removed 2"]
 ByHalf = tuple[Removed, Removed]
 """Heads to remove, the least important first: order for the texts of half 0, determined on half 1, and vice versa."""
-AskOutcomes = Callable[[Question[Text, Any], Int[np.ndarray, " index"], tuple[Head, ...], int], Sequence[Any]]
-"""ask(question, indices of the texts, heads that are off, number of passes of each text) -> results."""
+AskOutcomes = Callable[[Question[Text, Any], Int[np.ndarray, " index"], tuple[Head, ...]], Sequence[Any]]
+"""ask(question, indices of the texts, heads that are off) -> results."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -94,24 +94,49 @@ class Pruning:
         return n_removed(self.n_heads, len(order))
 
 
-def orders(pruning: Pruning, ablation: Measure, measures: Sequence[Measure]) -> dict[Order, ByHalf]:
-    """Orders of removal: of ablation, its reverse, of each cheaper measure, and random ones.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CurveTrial:
+    """A curve to draw: plain values that can be sent to another process."""
+
+    order: Order
+    by_half: ByHalf
+    full: Float[np.ndarray, "text part"]
+    """Outcomes of each text with all heads on."""
+
+    @property
+    def name(self) -> str:
+        """Its name in reports of a run."""
+        order, draw = self.order
+        return f"{order} {draw + 1}" if order == RANDOM else order
+
+
+def curve_trials(
+    pruning: Pruning, ablation: Measure, measures: Sequence[Measure], full: Float[np.ndarray, "text part"]
+) -> list[CurveTrial]:
+    """The curves to draw: of ablation, its reverse, of each cheaper measure, and random ones; `full` as of CurveTrial.
 
     Raises: AnalysisError for fewer than two texts, or documents, and if a layer has fewer heads than `at_least`.
     """
-    return {
-        (ABLATION, 0): order_by(pruning, ablation),
-        (REVERSE, 0): order_by(pruning, ablation, -1),
-        **{(measure.name, 0): order_by(pruning, measure) for measure in measures},
-        **random_orders(pruning),
+    by_name = {
+        ABLATION: order_by(pruning, ablation),
+        REVERSE: order_by(pruning, ablation, -1),
+        **{measure.name: order_by(pruning, measure) for measure in measures},
     }
+    of_measures = [CurveTrial(order=(name, 0), by_half=by_half, full=full) for name, by_half in by_name.items()]
+    return [*of_measures, *random_trials(pruning, full)]
 
 
-def random_orders(pruning: Pruning) -> dict[Order, ByHalf]:
-    """Random orders, as a control."""
+def random_trials(pruning: Pruning, full: Float[np.ndarray, "text part"]) -> list[CurveTrial]:
+    """Random orders, as a control; `full` as of CurveTrial."""
     n_layers, n_heads = pruning.is_there.shape
     shuffled = [pruning.order(random_importance(n_layers, n_heads, draw)) for draw in range(RANDOM_ORDERS)]
-    return {(RANDOM, draw): (order, order) for draw, order in enumerate(shuffled)}
+    return [CurveTrial(order=(RANDOM, draw), by_half=(order, order), full=full) for draw, order in enumerate(shuffled)]
+
+
+def greedy_trial(pruning: Pruning, full: Float[np.ndarray, "text part"], ask: AskOutcomes) -> CurveTrial:
+    """The order from ablations repeated at each step, with the heads of earlier steps off; `full` as of CurveTrial."""
+    first, second = (_greedy(pruning, pruning.order_weights(side), ask) for side in (0, 1))
+    return CurveTrial(order=(GREEDY, 0), by_half=(first, second), full=full)
 
 
 def order_by(pruning: Pruning, measure: Measure, sign: int = 1) -> ByHalf:
@@ -153,12 +178,6 @@ def orders_table(whole: Mapping[str, Removed]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def greedy_order(pruning: Pruning, ask: AskOutcomes) -> ByHalf:
-    """The order from ablations repeated at each step, with the heads of earlier steps off."""
-    first, second = (_greedy(pruning, pruning.order_weights(side), ask) for side in (0, 1))
-    return first, second
-
-
 def whole_greedy_order(pruning: Pruning, ask: AskOutcomes) -> Removed:
     """The greedy order determined on all texts."""
     return _greedy(pruning, np.ones((1, len(pruning.documents))), ask)
@@ -168,7 +187,7 @@ def _greedy(pruning: Pruning, weights: Float[np.ndarray, "1 text"], ask: AskOutc
     off: list[Head] = []
     indices = np.flatnonzero(weights[0])
     for start, stop in pairwise(pruning.counts(pruning.order(np.zeros(pruning.is_there.shape))).tolist()):
-        outcomes = ask(ablation_question(pruning.metric), indices, tuple(sorted(off)), pruning.n_heads)
+        outcomes = ask(ablation_question(pruning.metric), indices, tuple(sorted(off)))
         all_outcomes = _for_all_texts(outcomes, indices, len(pruning.documents))
         importance = damage(all_outcomes, pruning.score).over(weights)[0]
         for layer, head in off:
@@ -186,18 +205,15 @@ def _for_all_texts(
     return [by_index.get(index, zeros) for index in range(n_texts)]
 
 
-def pruning_curve(
-    pruning: Pruning, order: Order, by_half: ByHalf, full: Float[np.ndarray, "text part"], ask: AskOutcomes
-) -> Curve:
-    """A curve, each text evaluated with the order from the other half; `full`: outcomes with all heads on."""
-    outcomes = pruning_outcomes(pruning, by_half, full, ask)
-    return curve(order, pruning.counts(by_half[0]), outcomes, pruning.score, pruning.documents, pruning.draws)
+def pruning_curve(pruning: Pruning, trial: CurveTrial, ask: AskOutcomes) -> Curve:
+    """A curve, each text evaluated with the order from the other half."""
+    counts, outcomes = pruning.counts(trial.by_half[0]), pruning_outcomes(pruning, trial, ask)
+    return curve(trial.order, counts, outcomes, pruning.score, pruning.documents, pruning.draws)
 
 
-def pruning_outcomes(
-    pruning: Pruning, by_half: ByHalf, full: Float[np.ndarray, "text part"], ask: AskOutcomes
-) -> Float[np.ndarray, "text step part"]:
+def pruning_outcomes(pruning: Pruning, trial: CurveTrial, ask: AskOutcomes) -> Float[np.ndarray, "text step part"]:
     """Outcomes of each text at each step of the order from the other half; see `pruning_curve`."""
+    by_half, full = trial.by_half, trial.full
     counts = pruning.counts(by_half[0])
     ends_with_none = int(counts[-1]) == pruning.n_heads
     middle, n_parts = (counts[1:-1] if ends_with_none else counts[1:]), full.shape[1]
@@ -224,7 +240,7 @@ def _outcomes(
     """Outcomes of some texts under each gating, "gating part"; without gatings, no question is asked."""
     if not len(head_gates):
         return [np.zeros((0, n_parts))] * len(indices)
-    return ask(gated_question(pruning.metric, head_gates), indices, (), len(head_gates))
+    return ask(gated_question(pruning.metric, head_gates), indices, ())
 
 
 def full_outcomes(outcomes: Sequence[TextOutcomes]) -> Float[np.ndarray, "text part"]:

@@ -1,136 +1,103 @@
-"""Curves of the page: cached ones, and the rest computed one after the other under one progress bar."""
+"""Curves of the page: those whose answers are kept, and the runs of this program that compute the others."""
 
-import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 import streamlit as st
 
-from attention_sieve.cache.serving.requests import Report, Status
 from attention_sieve.core.answering import Question
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.importance.analysis import KINDS, ways_to_measures
+from attention_sieve.core.importance.analysis import KINDS, cheap_measures
 from attention_sieve.core.importance.effects import Draws
-from attention_sieve.core.importance.measures import Measure
+from attention_sieve.core.importance.finding import CheapMeasures
 from attention_sieve.core.importance.pruning.curves import RANDOM_ORDERS, STEPS, Curve, curve
 from attention_sieve.core.importance.pruning.orders import (
     GREEDY,
     Pruning,
     Removed,
+    curve_trials,
     full_outcomes,
-    greedy_order,
+    greedy_trial,
     is_there,
-    orders,
     pruning_curve,
     pruning_outcomes,
     whole_greedy_order,
     whole_orders,
 )
+from attention_sieve.core.running import Journal, Progress
 from attention_sieve.core.texts.text import Text
+from attention_sieve.core.texts.tokens import TooLong
+from attention_sieve.dashboard import runs
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.controls import memory
-from attention_sieve.dashboard.progress import with_progress
+from attention_sieve.dashboard.plain import show_error
 from attention_sieve.dashboard.views.asking import policy
-from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.importance.curves import wording
 from attention_sieve.dashboard.views.importance.material import Importance
 
 AnyCurve = TypeVar("AnyCurve")
 
 
-class NotYet(Exception):
-    """An answer is not cached, and nobody is waiting for it to be computed."""
+class NotYet(AnalysisError):
+    """An answer is not kept, and nobody computes it; left out like a measure that a checkpoint does not allow."""
 
 
-@dataclass(eq=False, kw_only=True)
-class Work:
-    """Long work of many questions; missing answers are computed only if there is a progress report."""
-
-    report: Report | None = None
-    total: int = 1
-    """Forward passes of single texts in the whole of the work."""
-    _done: float = 0
-    """Passes whose answers are there, cached or computed."""
-    _computed: float = 0
-    """Passes that were computed rather than read from the cache."""
-    _seconds: float = 0
-    """Time that the computed passes took."""
-
-    def answers(
-        self, visit: Visit, question: Question[Any, Any], items: Sequence[Any], off: tuple[Head, ...], n_passes: int
-    ) -> tuple[Any, ...]:
-        """Answers about each item with additional heads off; each takes `n_passes` forward passes.
-
-        Raises: NotYet for an answer that is not cached while nobody waits for it.
-        """
-        cost, report = len(items) * n_passes, self.report
-        settings = replace(visit.settings, off=tuple(sorted({*visit.settings.off, *off})))
-        answers = visit.inference.kept(visit.engine, question, items, settings, too_long=policy())
-        if answers is None:
-            if report is None:
-                raise NotYet
-            started = time.monotonic()
-
-            def report_whole(status: Status) -> None:
-                report(self._of_whole(status, cost, time.monotonic() - started))
-
-            answers = visit.inference.ask(
-                visit.engine, question, items, settings, too_long=policy(), report=report_whole
-            )
-            self._computed += cost
-            self._seconds += time.monotonic() - started
-        self._done += cost
-        return answers.results
-
-    def _of_whole(self, status: Status, cost: int, seconds: float) -> Status:
-        """Progress of the whole work, from that of a question that takes `cost` passes."""
-        n_passes = cost * status.done / max(status.total, 1)
-        computed, done = self._computed + n_passes, self._done + n_passes
-        seconds_left = (self._seconds + seconds) / computed * max(0.0, self.total - done) if computed else None
-        return Status(
-            done=min(round(done), self.total),
-            total=self.total,
-            seconds_left=seconds_left,
-            n_waiting_before=status.n_waiting_before,
-        )
-
-
-@dataclass(eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Asker:
-    """Asks a checkpoint about the texts that were read, as part of `work`; its methods raise as `Work.answers`."""
+    """Asks a checkpoint about the texts that were read; its methods raise NotYet for an answer that is not kept while
+    there is no journal of a run that computes it."""
 
     importance: Importance
-    work: Work
+    too_long: TooLong
+    journal: Journal | None = None
 
-    def about_texts(self, question: Question[Any, Any], items: Sequence[Any], _: str = "") -> tuple[Any, ...]:
-        """Answers about texts that were read; each takes one pass."""
-        return self.work.answers(self.importance.material.visit, question, items, (), 1)
+    def about_texts(
+        self, question: Question[Any, Any], items: Sequence[Any], doing: str = "", off: tuple[Head, ...] = ()
+    ) -> tuple[Any, ...]:
+        """Answers about texts that were read, with additional heads off; `doing` is reported meanwhile.
 
-    def ways_to_measures(self) -> Mapping[str, Callable[[], list[Measure]]]:
-        """Functions that compute each kind of cheap measure."""
-        return ways_to_measures(self.about_texts, self.importance.read, self.importance.material.metric.metric)
+        Raises: Stopped.
+        """
+        visit, journal = self.importance.material.visit, self.journal
+        settings = replace(visit.settings, off=tuple(sorted({*visit.settings.off, *off})))
+        request = (visit.engine, question, items, settings)
+        answers = visit.inference.kept(*request, too_long=self.too_long)
+        if answers is None and journal is not None:
+            answers = visit.inference.ask(
+                *request,
+                too_long=self.too_long,
+                report=lambda status: journal.part(doing, status.done, status.total),
+            )
+        if answers is None:
+            raise NotYet("It has not been computed yet. Draw the curves.")
+        return answers.results
 
     def about_some_texts(
-        self, question: Question[Text, Any], indices: np.ndarray, off: tuple[Head, ...], n_passes: int
+        self, question: Question[Text, Any], indices: np.ndarray, off: tuple[Head, ...]
     ) -> tuple[Any, ...]:
-        """Answers about the texts at these indices with additional heads off; each takes `n_passes`."""
+        """The same about the texts at these indices."""
         read = self.importance.read
-        texts = [read[index].text for index in indices.tolist()]
-        return self.work.answers(self.importance.material.visit, question, texts, off, n_passes)
+        return self.about_texts(question, [read[index].text for index in indices.tolist()], wording.PASSES, off)
+
+    def cheap_measures(self) -> CheapMeasures:
+        """All measures except ablation whose answers there are; the others are left out."""
+        return cheap_measures(self.about_texts, self.importance.read, self.importance.material.metric.metric)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Collected(Generic[AnyCurve]):
-    """The curves computed so far."""
+    """The curves whose answers are kept."""
 
     curves: list[AnyCurve]
     whole: dict[str, Removed] = field(default_factory=dict)
     """Orders of removal found on all texts, by name."""
     left_out: list[str]
-    """Why measures, or steps, are left out, one message each."""
+    """Why the run left measures, or steps, out, one message each."""
     is_whole: bool
     """Whether nothing is missing."""
 
@@ -145,30 +112,44 @@ def kept_if_whole(kind: str, key: Hashable, collect: Callable[[], Collected[AnyC
     return cached
 
 
-def computed(
-    kind: str, key: Hashable, kept: Collected[AnyCurve], waiting: str, work: Callable[[Report], Collected[AnyCurve]]
-) -> Collected[AnyCurve]:
-    """All curves once the reader has started the work; the cached ones before that, and after a stop.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Drawing:
+    """The run of this program that computes the answers of curves, as it was before these were collected: curves that
+    it has finished since are drawn by the next look at it."""
 
-    A reload of the page ends the work with its session: that it had begun is remembered outside of it.
+    folder: Path
+    progress: Progress | None
+    """None before it began."""
 
-    Args:
-        waiting: said beside the button that starts it.
-    """
-    begun = f"{kind} begun"
-    if st.session_state.get(begun) == hash(key):
-        memory().put(begun, key, True)
-        return with_progress((kind, key), work, wording.DOING) or kept
-    goes_on = bool(kept.curves) or memory().get(begun, key) is not None
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.button(
-            shared_wording.GO_ON if goes_on else wording.BEGIN,
-            key=f"begin {kind}",
-            icon=":material/play_circle:",
-            on_click=lambda: st.session_state.update({begun: hash(key)}),
-        )
-        st.markdown(f"{wording.STOPPED} {waiting}" if goes_on else waiting, width="stretch")
-    return kept
+    @property
+    def left_out(self) -> dict[str, str]:
+        """Why it left out measures, or steps, by their name."""
+        return {} if self.progress is None else {failed.piece: failed.why for failed in self.progress.failed}
+
+    def begin_or_watch(self, work: Callable[[Journal], object], waiting: str, *, has_curves: bool) -> None:
+        """The panel of the run while it is on; else the button that begins it or goes on with it.
+
+        Args:
+            waiting: said beside the button.
+            has_curves: whether some of its curves are drawn.
+        """
+        key, state = self.folder.name.rpartition("-")[0], None if self.progress is None else self.progress.state
+        if state == "running":
+            runs.panel(self.folder, key, wording.running, help=wording.STOP_HELP, stopping=wording.STOPPING)
+            return
+        if self.progress is not None and state == "failed":
+            show_error(AnalysisError(self.progress.message))
+        with st.container(horizontal=True, vertical_alignment="center"):
+            goes_on = has_curves or state is not None
+            runs.begin_button(self.folder, f"begin {key}", shared_wording.GO_ON if goes_on else wording.BEGIN, work)
+            is_stopped = goes_on and state not in ("finished", "failed")
+            st.markdown(f"{wording.STOPPED} {waiting}" if is_stopped else waiting, width="stretch")
+
+
+def drawing_in(kind: str, *depends_on: object) -> Drawing:
+    """The run of a kind that depends on all this, and on what happens to long texts."""
+    folder = runs.folder_of(kind, *depends_on, policy())
+    return Drawing(folder=folder, progress=runs.look(folder))
 
 
 def pruning_of(importance: Importance, at_least: int) -> Pruning:
@@ -192,14 +173,63 @@ def n_passes(pruning: Pruning, wants_greedy: bool) -> int:
     return len(pruning.documents) * (5 + STEPS * n_curves + greedy)
 
 
-def kept_curves(importance: Importance, pruning: Pruning, wants_greedy: bool) -> Collected[Curve]:
-    """Curves that need no pass."""
-    asker = Asker(importance=importance, work=Work())
+def kept_curves(
+    importance: Importance, pruning: Pruning, wants_greedy: bool, left_out: Mapping[str, str]
+) -> Collected[Curve]:
+    """Curves that need no pass; `left_out` are the measures that the run has left out."""
     return kept_if_whole(
         "curves",
         (importance.material.key, importance.found.positions, pruning.at_least, wants_greedy),
-        lambda: collected(importance, pruning, wants_greedy, asker, lambda _: None),
+        lambda: _collected(importance, pruning, wants_greedy, left_out),
     )
+
+
+def _collected(
+    importance: Importance, pruning: Pruning, wants_greedy: bool, left_out: Mapping[str, str]
+) -> Collected[Curve]:
+    asker, ablation = Asker(importance=importance, too_long=policy()), importance.ablation
+    ask, cheap, full = asker.about_some_texts, asker.cheap_measures(), full_outcomes(ablation.answers)
+    trials = curve_trials(pruning, ablation.measure, cheap.measures, full)
+    whole, curves = whole_orders(pruning, ablation.measure, cheap.measures), list[Curve]()
+    for trial in trials:
+        with suppress(NotYet):
+            curves.append(pruning_curve(pruning, trial, ask))
+    is_whole = len(curves) == len(trials) and left_out.keys() >= dict(cheap.left_out).keys()
+    if is_whole and wants_greedy:
+        try:
+            curves.append(pruning_curve(pruning, greedy_trial(pruning, full, ask), ask))
+            whole[GREEDY] = whole_greedy_order(pruning, ask)
+        except NotYet:
+            is_whole = False
+    return Collected(curves=curves, whole=whole, left_out=list(left_out.values()), is_whole=is_whole)
+
+
+def drawn(
+    importance: Importance, pruning: Pruning, wants_greedy: bool, kept: Sequence[Curve]
+) -> Callable[[Journal], None]:
+    """The work of the run that computes the answers of all curves but those that are kept."""
+    too_long, orders = policy(), {(curve.order, curve.draw) for curve in kept}
+
+    def work(journal: Journal) -> None:
+        asker = Asker(importance=importance, too_long=too_long, journal=journal)
+        cheap, full = asker.cheap_measures(), full_outcomes(importance.ablation.answers)
+        for name, reason in cheap.left_out:
+            journal.failed(name, reason)
+        trials = curve_trials(pruning, importance.ablation.measure, cheap.measures, full)
+        greedy_size = (1 + 2 * pruning.n_heads) * wants_greedy  # of curves: on both halves, and on all texts
+        journal.plan(len(trials) + wants_greedy, len(trials) + greedy_size)
+        for trial in trials:
+            journal.check()
+            journal.piece(trial.name)
+            pruning_outcomes(pruning, trial, asker.about_some_texts)
+            journal.done(was_kept=trial.order in orders)
+        if wants_greedy:
+            journal.piece(GREEDY)
+            pruning_outcomes(pruning, greedy_trial(pruning, full, asker.about_some_texts), asker.about_some_texts)
+            whole_greedy_order(pruning, asker.about_some_texts)
+            journal.done(greedy_size)
+
+    return work
 
 
 def kept_curves_of(importance: Importance, positions: tuple[int, ...]) -> list[Curve]:
@@ -213,69 +243,14 @@ def kept_curves_of(importance: Importance, positions: tuple[int, ...]) -> list[C
 
 
 def _collected_of(importance: Importance, positions: tuple[int, ...]) -> Collected[Curve]:
-    pruning, asker = pruning_of(importance, 0), Asker(importance=importance, work=Work())
+    pruning, asker = pruning_of(importance, 0), Asker(importance=importance, too_long=policy())
     rows, scored = np.isin(importance.found.positions, positions), importance.material.at(positions)
-    score = importance.material.metric.score_of(scored)
-    documents = [item.text.document for item in scored]
-    draws = Draws(documents)
-    measures, left_out, is_whole = _measures(asker)
+    score, documents = importance.material.metric.score_of(scored), [item.text.document for item in scored]
+    cheap, draws, curves = asker.cheap_measures(), Draws(documents), list[Curve]()
     full = full_outcomes(importance.ablation.answers)
-    curves: list[Curve] = []
-    for order, by_half in orders(pruning, importance.ablation.measure, measures).items():
-        try:
-            outcomes = pruning_outcomes(pruning, by_half, full, asker.about_some_texts)
-        except NotYet:
-            is_whole = False
-        else:
-            curves.append(curve(order, pruning.counts(by_half[0]), outcomes[rows], score, documents, draws))
-    return Collected(curves=curves, left_out=left_out, is_whole=is_whole)
-
-
-def collected(
-    importance: Importance,
-    pruning: Pruning,
-    wants_greedy: bool,
-    asker: Asker,
-    show: Callable[[list[Curve]], None],
-) -> Collected[Curve]:
-    """Compute the curves one after the other, as far as their answers are available.
-
-    Args:
-        show: called with the curves so far whenever there is one more.
-    """
-    asker.work.total = n_passes(pruning, wants_greedy)
-    measures, left_out, is_whole = _measures(asker)
-    ablation, full = importance.ablation.measure, full_outcomes(importance.ablation.answers)
-    by_name = orders(pruning, ablation, measures)
-    curves: list[Curve] = []
-    for order, by_half in by_name.items():
-        try:
-            curves.append(pruning_curve(pruning, order, by_half, full, asker.about_some_texts))
-        except NotYet:
-            is_whole = False
-        else:
-            show(curves)
-    whole = whole_orders(pruning, ablation, measures)
-    if wants_greedy and is_whole:
-        try:
-            by_half = greedy_order(pruning, asker.about_some_texts)
-            curves.append(pruning_curve(pruning, (GREEDY, 0), by_half, full, asker.about_some_texts))
-            whole[GREEDY] = whole_greedy_order(pruning, asker.about_some_texts)
-        except NotYet:
-            is_whole = False
-    return Collected(curves=curves, whole=whole, left_out=left_out, is_whole=is_whole)
-
-
-def _measures(asker: Asker) -> tuple[list[Measure], list[str], bool]:
-    """Measures available now, why others never will be, and whether all are computed."""
-    measures: list[Measure] = []
-    refused: list[str] = []
-    is_whole = True
-    for compute in asker.ways_to_measures().values():
-        try:
-            measures += compute()
-        except AnalysisError as error:
-            refused.append(str(error))
-        except NotYet:
-            is_whole = False
-    return measures, refused, is_whole
+    trials = curve_trials(pruning, importance.ablation.measure, cheap.measures, full)
+    for trial in trials:
+        with suppress(NotYet):
+            outcomes = pruning_outcomes(pruning, trial, asker.about_some_texts)[rows]
+            curves.append(curve(trial.order, pruning.counts(trial.by_half[0]), outcomes, score, documents, draws))
+    return Collected(curves=curves, left_out=[], is_whole=len(curves) == len(trials) and not cheap.left_out)

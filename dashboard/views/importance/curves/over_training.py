@@ -1,6 +1,7 @@
 """How many heads can go over training: curves of each saved step of a fine-tuning run."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -8,13 +9,11 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 from jaxtyping import Float
-from streamlit.delta_generator import DeltaGenerator
 
 from attention_sieve.cache.answers import Engine
-from attention_sieve.cache.serving.requests import Report
 from attention_sieve.core.checkpoints.saved_runs import SavedRun
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.importance.analysis import KINDS
+from attention_sieve.core.importance.analysis import KINDS, ways_to_measures
 from attention_sieve.core.importance.measures import ABLATION, damage
 from attention_sieve.core.importance.metrics import TextOutcomes
 from attention_sieve.core.importance.pruning.curves import (
@@ -28,13 +27,12 @@ from attention_sieve.core.importance.pruning.curves import (
 from attention_sieve.core.importance.pruning.orders import (
     RANDOM,
     REVERSE,
-    ByHalf,
-    Order,
+    CurveTrial,
     Pruning,
     full_outcomes,
     order_by,
     pruning_curve,
-    random_orders,
+    random_trials,
 )
 from attention_sieve.core.importance.pruning.over_steps import (
     SavedStep,
@@ -45,12 +43,13 @@ from attention_sieve.core.importance.pruning.over_steps import (
     step_curves_table,
 )
 from attention_sieve.core.importance.question import HEAD_OUTPUTS, ablation_question, gated_question, mean_outputs
+from attention_sieve.core.running import Journal
 from attention_sieve.dashboard import controls
-from attention_sieve.dashboard.figures.figure import Figure
 from attention_sieve.dashboard.figures.importance.over_steps import relative_score, score_over_steps
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.offers import runs_here
 from attention_sieve.dashboard.plain import errors_shown, plain
+from attention_sieve.dashboard.views.asking import policy
 from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.importance import wording as page_wording
 from attention_sieve.dashboard.views.importance.curves import wording
@@ -58,8 +57,7 @@ from attention_sieve.dashboard.views.importance.curves.drawn import (
     Asker,
     Collected,
     NotYet,
-    Work,
-    computed,
+    drawing_in,
     kept_if_whole,
     pruning_of,
 )
@@ -85,6 +83,11 @@ class CurveStep:
     @property
     def engine(self) -> Engine:
         return self.importance.material.visit.engine
+
+    @property
+    def name(self) -> str:
+        """Its name in reports of a run."""
+        return f"step {self.step:,}"
 
 
 def over_training(importance: Importance, at_least: int, within: float) -> None:
@@ -120,17 +123,21 @@ def _over_training(importance: Importance, runs: dict[str, SavedRun], at_least: 
         options = wording.steps(counts, pruning.n_heads)
         middle = list(options)[(len(options) - 1) // 2]
         count = from_list(wording.INTERVAL_AT, options, key="interval at", start=middle, help=wording.INTERVAL_AT_HELP)
-    work, slot = st.container(), st.empty()
-    found = kept_curves(stages, order)
+    engines = tuple(stage.engine for stage in stages)
+    run_of_curves = drawing_in("step curves", importance.material.key, engines, at_least, order)
+    found = kept_curves(stages, order, run_of_curves.left_out)
     if not found.is_whole:
-        with work:
-            found = _computed(stages, order, count, found, slot)
+        passes, n_kept = n_passes(stages, order), len(found.curves)
+        run_of_curves.begin_or_watch(
+            drawn(stages, order, found.curves),
+            wording.waiting_over_training(n_kept, len(stages), passes, stages[0].importance.cost(passes)),
+            has_curves=n_kept > 0,
+        )
     for reason in (*left_out, *found.left_out):
         st.caption(plain(wording.without_beginning(reason)))
     if found.curves:
         facts = _facts(stages, run, order, within)
-        with slot.container():
-            _draw(stages, count, found.curves, facts)
+        _draw(stages, count, found.curves, facts)
         _results(stages, order, found.curves, within, facts)
 
 
@@ -147,37 +154,17 @@ def _choose_order(importance: Importance) -> str:
     )
 
 
-def _computed(
-    stages: Sequence[CurveStep], order: str, count: int, kept: Collected[StepCurve], slot: DeltaGenerator
-) -> Collected[StepCurve]:
-    def show(curves: Sequence[StepCurve]) -> None:
-        figure = _figure(stages, curves, count)
-        slot.vega_lite_chart(figure.marks(), figure.spec, width="stretch", alt=figure.description)
-
-    def work(report: Report) -> Collected[StepCurve]:
-        return collected(stages, order, Work(report=report), show)
-
-    first = stages[0]
-    key = (first.importance.material.key, tuple(stage.engine for stage in stages), first.pruning.at_least, order)
-    passes = n_passes(stages, order)
-    waiting = wording.waiting_over_training(len(kept.curves), len(stages), passes, first.importance.cost(passes))
-    return computed("curves over training", key, kept, waiting, work)
-
-
-def _figure(stages: Sequence[CurveStep], curves: Sequence[StepCurve], count: int) -> Figure:
-    pruning = stages[0].pruning
-    return score_over_steps(curves, pruning.n_heads, page_wording.SCORE_NAMES[pruning.score.name], count)
-
-
 def _draw(stages: Sequence[CurveStep], count: int, curves: Sequence[StepCurve], facts: dict[str, str]) -> None:
+    pruning = stages[0].pruning
     left, right = halves()
     with left:
-        chart("score over training", _figure(stages, curves, count), facts, wording.MICHEL_5)
+        figure = score_over_steps(curves, pruning.n_heads, page_wording.SCORE_NAMES[pruning.score.name], count)
+        chart("score over training", figure, facts, wording.MICHEL_5)
     with right:
         if all(np.isnan(relative(of_step.curve).value).all() for of_step in curves):
             st.info(wording.NO_SHARES)
         else:
-            figure = relative_score(curves, stages[0].pruning.n_heads)
+            figure = relative_score(curves, pruning.n_heads)
             chart("relative score by share removed", figure, facts, wording.MICHEL_5)
 
 
@@ -254,41 +241,43 @@ def n_passes(stages: Sequence[CurveStep], order: str) -> int:
     return len(stages) * len(pruning.documents) * of_text
 
 
-def kept_curves(stages: Sequence[CurveStep], order: str) -> Collected[StepCurve]:
-    """Curves that need no pass."""
+def kept_curves(stages: Sequence[CurveStep], order: str, left_out: Mapping[str, str]) -> Collected[StepCurve]:
+    """Curves that need no pass; `left_out` are the steps that the run has left out."""
     first, engines = stages[0], tuple(stage.engine for stage in stages)
     key = (first.importance.material.key, first.importance.found.positions, engines, first.pruning.at_least, order)
-    return kept_if_whole("step curves", key, lambda: collected(stages, order, Work(), lambda _: None))
+    return kept_if_whole("step curves", key, lambda: _collected(stages, order, left_out))
 
 
-def collected(
-    stages: Sequence[CurveStep], order: str, work: Work, show: Callable[[list[StepCurve]], None]
-) -> Collected[StepCurve]:
-    """Compute the curves one step after the other, as far as their answers are available.
+def _collected(stages: Sequence[CurveStep], order: str, left_out: Mapping[str, str]) -> Collected[StepCurve]:
+    curves, allowed = list[StepCurve](), [stage for stage in stages if stage.name not in left_out]
+    for stage in allowed:
+        with suppress(NotYet):
+            curve = _curve(stage, order, Asker(importance=stage.importance, too_long=policy()))
+            curves.append(StepCurve(step=stage.step, curve=curve))
+    return Collected(curves=curves, left_out=list(left_out.values()), is_whole=len(curves) == len(allowed))
 
-    Args:
-        show: called with the curves so far whenever there is one more.
 
-    Raises: AnalysisError for what a saved step does not allow; step 0, which may lack a classifier, is left out.
+def drawn(stages: Sequence[CurveStep], order: str, kept: Sequence[StepCurve]) -> Callable[[Journal], None]:
+    """The work of the run that computes the answers of the curves of all steps but those that are kept.
+
+    What a saved step does not allow ends the run; step 0, which may lack a classifier, is left out.
     """
-    work.total = n_passes(stages, order)
-    curves: list[StepCurve] = []
-    left_out: list[str] = []
-    is_whole = True
-    for stage in stages:
-        try:
-            curve = _curve(stage, order, Asker(importance=stage.importance, work=work))
-        except NotYet:
-            is_whole = False
-            continue
-        except AnalysisError as error:
-            if stage.step:
-                raise
-            left_out.append(str(error))
-            continue
-        curves.append(StepCurve(step=stage.step, curve=curve))
-        show(curves)
-    return Collected(curves=curves, left_out=left_out, is_whole=is_whole)
+    too_long, steps = policy(), {of_step.step for of_step in kept}
+
+    def work(journal: Journal) -> None:
+        journal.plan(len(stages))
+        for stage in stages:
+            journal.check()
+            journal.piece(stage.name)
+            try:
+                _curve(stage, order, Asker(importance=stage.importance, too_long=too_long, journal=journal))
+            except AnalysisError as error:
+                if stage.step:
+                    raise
+                journal.failed(stage.name, str(error))
+            journal.done(was_kept=stage.step in steps)
+
+    return work
 
 
 def _curve(stage: CurveStep, order: str, asker: Asker) -> Curve:
@@ -296,27 +285,23 @@ def _curve(stage: CurveStep, order: str, asker: Asker) -> Curve:
 
     Raises: NotYet for an answer that is not available now.
     """
-    full, by_name = _order(stage, order, asker)
-    return mean_curve(
-        [
-            pruning_curve(stage.pruning, name, order_of_half, full, asker.about_some_texts)
-            for name, order_of_half in by_name.items()
-        ]
-    )
+    trials = _trials(stage, order, asker)
+    return mean_curve([pruning_curve(stage.pruning, trial, asker.about_some_texts) for trial in trials])
 
 
-def _order(stage: CurveStep, order: str, asker: Asker) -> tuple[Float[np.ndarray, "text part"], dict[Order, ByHalf]]:
-    """Outcomes of each text with all heads on, and the order of removal."""
+def _trials(stage: CurveStep, order: str, asker: Asker) -> list[CurveTrial]:
+    """The curve to draw; for random orders, several."""
     pruning = stage.pruning
     if order in BY_ABLATION:
         outcomes = _ablated(stage, asker)
-        ablation = damage(outcomes, pruning.score)
-        return full_outcomes(outcomes), {(order, 0): order_by(pruning, ablation, BY_ABLATION[order])}
+        by_half = order_by(pruning, damage(outcomes, pruning.score), BY_ABLATION[order])
+        return [CurveTrial(order=(order, 0), by_half=by_half, full=full_outcomes(outcomes))]
     full = _with_all_heads(stage, asker)
     if order == RANDOM:
-        return full, random_orders(pruning)
-    measures = asker.ways_to_measures()[KINDS[order]]()
-    return full, {(order, 0): order_by(pruning, next(each for each in measures if each.name == order))}
+        return random_trials(pruning, full)
+    ways = ways_to_measures(asker.about_texts, stage.importance.read, pruning.metric)
+    measure = next(each for each in ways[KINDS[order]]() if each.name == order)
+    return [CurveTrial(order=(order, 0), by_half=order_by(pruning, measure), full=full)]
 
 
 def _ablated(stage: CurveStep, asker: Asker) -> Sequence[TextOutcomes]:
@@ -324,7 +309,7 @@ def _ablated(stage: CurveStep, asker: Asker) -> Sequence[TextOutcomes]:
     texts = [item.text for item in stage.importance.read]
     means = mean_outputs(asker.about_texts(HEAD_OUTPUTS, texts)) if material.settings.replace == "mean" else None
     question = ablation_question(material.metric.metric, means=means)
-    return asker.about_some_texts(question, _all_texts(stage), (), stage.pruning.n_heads)
+    return asker.about_some_texts(question, _all_texts(stage), ())
 
 
 def _with_all_heads(stage: CurveStep, asker: Asker) -> Float[np.ndarray, "text part"]:
@@ -332,7 +317,7 @@ def _with_all_heads(stage: CurveStep, asker: Asker) -> Float[np.ndarray, "text p
     if stage.pruning.metric == "output":
         return np.zeros((len(stage.pruning.documents), 1))
     gates = np.ones((1, *stage.pruning.is_there.shape))
-    outcomes = asker.about_some_texts(gated_question(stage.pruning.metric, gates), _all_texts(stage), (), 1)
+    outcomes = asker.about_some_texts(gated_question(stage.pruning.metric, gates), _all_texts(stage), ())
     return np.stack([of_text[0] for of_text in outcomes])
 
 

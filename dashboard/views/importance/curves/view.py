@@ -10,7 +10,6 @@ import streamlit as st
 from jaxtyping import Bool
 from streamlit.delta_generator import DeltaGenerator
 
-from attention_sieve.cache.serving.requests import Report
 from attention_sieve.core.importance.measures import ABLATION
 from attention_sieve.core.importance.pruning.curves import (
     Curve,
@@ -24,7 +23,6 @@ from attention_sieve.core.importance.pruning.orders import Pruning, Removed
 from attention_sieve.core.roles.roles import coarse_roles
 from attention_sieve.core.surface.analysis import SURFACE_ANALYSIS
 from attention_sieve.dashboard.figures.appearance import LOOKS
-from attention_sieve.dashboard.figures.figure import Figure
 from attention_sieve.dashboard.figures.importance.curves import pruning_curves
 from attention_sieve.dashboard.figures.importance.functions import functions_kept
 from attention_sieve.dashboard.files.downloads import table_downloads
@@ -36,11 +34,8 @@ from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.importance import wording as page_wording
 from attention_sieve.dashboard.views.importance.curves import wording
 from attention_sieve.dashboard.views.importance.curves.drawn import (
-    Asker,
-    Collected,
-    Work,
-    collected,
-    computed,
+    drawing_in,
+    drawn,
     kept_curves,
     n_passes,
     pruning_of,
@@ -76,11 +71,15 @@ def _of_checkpoint(
 ) -> None:
     pruning = pruning_of(importance, at_least)
     _ = pruning.half  # raises if there are too few texts, before any work
-    work, slot = st.container(), st.empty()
-    found = kept_curves(importance, pruning, wants_greedy)
+    run = drawing_in("curves", importance.material.key, at_least, wants_greedy)
+    found = kept_curves(importance, pruning, wants_greedy, run.left_out)
     if not found.is_whole:
-        with work:
-            found = _computed(importance, pruning, wants_greedy, found, slot)
+        passes, n_kept = n_passes(pruning, wants_greedy), len(found.curves)
+        run.begin_or_watch(
+            drawn(importance, pruning, wants_greedy, found.curves),
+            wording.waiting(n_kept, passes, importance.cost(passes)),
+            has_curves=n_kept > 0,
+        )
     if not found.curves:
         return
     names = list(dict.fromkeys(curve.order for curve in found.curves))
@@ -91,39 +90,17 @@ def _of_checkpoint(
         )
     options = [*importance.material.pruning_options(at_least, within), *(["--greedy"] if wants_greedy else [])]
     facts = importance.computed_by("prune", *options) | {"heads of a layer that stay": str(at_least)}
-    with slot.container():
-        chart("pruning curves", _figure(importance, pruning, found.curves, order), facts, wording.MICHEL_3)
-        if found.left_out:
-            st.caption(plain(wording.refused(found.left_out)))
     score = importance.ablation.score
+    figure = pruning_curves(found.curves, pruning.n_heads, page_wording.SCORE_NAMES[score.name], order)
+    chart("pruning curves", figure, facts, wording.MICHEL_3)
+    if found.left_out:
+        st.caption(plain(wording.refused(found.left_out)))
     results = removable(found.curves, score, within)
     st.markdown(wording.summary(results, order, pruning.n_heads, wording.allowed(score.name, within)))
     _table(pruning, found.curves, results, facts)
     n_fine = next(result.n for result in results if result.order == order)
     functions(importance, pruning, found.whole.get(order), order)
     removal(importance, pruning, found.whole.get(order), n_fine)
-
-
-def _computed(
-    importance: Importance, pruning: Pruning, wants_greedy: bool, kept: Collected[Curve], slot: DeltaGenerator
-) -> Collected[Curve]:
-    def show(curves: Sequence[Curve]) -> None:
-        figure = _figure(importance, pruning, curves, ABLATION)
-        slot.vega_lite_chart(figure.marks(), figure.spec, width="stretch", alt=figure.description)
-
-    def work(report: Report) -> Collected[Curve]:
-        if kept.curves:
-            show(kept.curves)
-        asker = Asker(importance=importance, work=Work(report=report))
-        return collected(importance, pruning, wants_greedy, asker, show)
-
-    key = (importance.material.key, pruning.at_least, wants_greedy)
-    passes = n_passes(pruning, wants_greedy)
-    return computed("curves", key, kept, wording.waiting(len(kept.curves), passes, importance.cost(passes)), work)
-
-
-def _figure(importance: Importance, pruning: Pruning, curves: Sequence[Curve], order: str) -> Figure:
-    return pruning_curves(curves, pruning.n_heads, page_wording.SCORE_NAMES[importance.ablation.score.name], order)
 
 
 def _table(pruning: Pruning, curves: Sequence[Curve], results: Sequence[Removable], facts: dict[str, str]) -> None:

@@ -6,6 +6,8 @@ from typing import Final
 from attention_sieve.core.importance.metrics import ScoreName
 from attention_sieve.core.importance.pruning.curves import RANDOM_ORDERS, STEPS, KeptFunction, Removable
 from attention_sieve.core.importance.pruning.orders import RANDOM, REVERSE
+from attention_sieve.core.running import Progress
+from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.figures.figure import counted, percent
 
 SHOWN_RUNS: Final = 3
@@ -38,7 +40,9 @@ ORDER_HELP: Final = (
 )
 BEGIN: Final = "Draw the curves"
 STOPPED: Final = "Stopped. What was computed is kept, and *Continue* goes on from there."
-DOING: Final = "Forward passes with heads removed"
+PASSES: Final = "forward passes with heads removed"
+STOP_HELP: Final = "What was computed is kept, and Continue goes on from there."
+STOPPING: Final = "Stopping; what was computed is kept ..."
 MICHEL_3: Final = "Corresponds to Figures 3 and 6 of Michel et al. (2019)."
 TABLE: Final = "All orders in a table"
 
@@ -50,8 +54,12 @@ def waiting(n_known: int, n_passes: int, cost: str) -> str:
         return f"{counted(n_known, 'curve')} {_PART_IS_STORED}"
     return (
         f"The curves take about {n_passes:,} forward passes of single texts: {cost}. They are drawn one by one, can be "
-        "stopped and continued, and are stored."
+        "stopped and continued, and are stored. The work goes on while you are elsewhere."
     )
+
+
+def running(progress: Progress) -> str:
+    return shared_wording.running(progress, "Curve")
 
 
 def refused(sentences: Sequence[str]) -> str:
@@ -248,7 +256,8 @@ def waiting_over_training(n_known: int, n_steps: int, n_passes: int, cost: str) 
         return f"{n_known} of {counted(n_steps, 'step')} {_PART_IS_STORED}"
     return (
         f"The curves of {counted(n_steps, 'step')} take about {n_passes:,} forward passes of single texts: {cost}. "
-        "They are drawn step by step, can be stopped and continued, and are stored."
+        "They are drawn step by step, can be stopped and continued, and are stored. The work goes on while you are "
+        "elsewhere."
     )
 
 

@@ -22,7 +22,7 @@ from attention_sieve.core.importance.pruning.curves import (
     removable,
     removal_order,
 )
-from attention_sieve.core.importance.pruning.orders import Pruning, greedy_order, whole_greedy_order
+from attention_sieve.core.importance.pruning.orders import Pruning, greedy_trial, whole_greedy_order
 
 IMPORTANCE = np.array([[3.0, 1.0, 2.0], [0.5, 4.0, 0.1]])
 
@@ -129,7 +129,7 @@ class Twins:
     def __init__(self):
         self.questions = []
 
-    def ask(self, question, places, off, n_passes):
+    def ask(self, question, places, off):
         self.questions.append((places.tolist(), off))
         gone = {head for _, head in off}
 
@@ -144,14 +144,14 @@ class Twins:
 def test_the_greedy_order_sees_what_single_ablations_cannot():
     pruning = Pruning(metric="lm", score=mean_score("loss"), documents=[None] * 4, is_there=np.ones((1, 3), bool))
     twins = Twins()
-    first, second = greedy_order(pruning, twins.ask)
+    first, second = greedy_trial(pruning, np.zeros((4, 1)), twins.ask).by_half
     # Alone, the twins cost 0.1 and 0, and head 2 costs 1; once head 1 is off, head 0 is needed most.
     assert first.tolist() == second.tolist() == [[0, 1], [0, 2], [0, 0]]
     assert twins.questions[:3] == [([1, 3], ()), ([1, 3], ((0, 1),)), ([1, 3], ((0, 1), (0, 2)))]
     whole = Twins()
     assert whole_greedy_order(pruning, whole.ask).tolist() == first.tolist()
     assert whole.questions[0] == ([0, 1, 2, 3], ())
-    once = damage(Twins().ask(None, np.arange(4), (), 3), pruning.score).values(4)
+    once = damage(Twins().ask(None, np.arange(4), ()), pruning.score).values(4)
     assert pruning.order(once).tolist() == [[0, 1], [0, 0], [0, 2]]
 
 

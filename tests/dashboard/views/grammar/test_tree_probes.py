@@ -1,18 +1,15 @@
 """The section Probes and its figures."""
 
-from threading import Event
-
 import pytest
+from reading import once_ended, runs_here, until
 
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.running import read_progress
 from attention_sieve.core.tree_probes import run as probing
 from attention_sieve.dashboard import runs
 from attention_sieve.dashboard import wording as dashboard_wording
 from attention_sieve.dashboard.views.grammar.tree_probes import wording
 from attention_sieve.dashboard.views.grammar.tree_probes.section import _kept
 
-POLLS, POLL_SECONDS = 1_200, 0.05
 LINK = {"grammar section": "Probes"}
 
 
@@ -34,20 +31,6 @@ def _no_run_stays(store):
     _kept.clear()
 
 
-def until(happened):
-    for _ in range(POLLS):
-        if happened():
-            return
-        Event().wait(POLL_SECONDS)
-    pytest.fail("waited in vain")
-
-
-def finished(app, store):
-    """The app once what trains behind it has ended."""
-    until(lambda: all(read_progress(folder).state != "running" for folder in (store / "runs").iterdir()))
-    return app.run()
-
-
 PAGE_TEXTS = "\n".join(["The patient nurse gently washed it.", "A stray dog chased them.", "She sold his van."] * 5)
 
 
@@ -55,12 +38,12 @@ def section(app, **link):
     return app("grammar", corpus_text=PAGE_TEXTS, **LINK, **link)
 
 
-def test_pressing_train_gives_scores_weights_and_a_curve(app, small, store):
+def test_pressing_train_gives_scores_weights_and_a_curve(app, small):
     at = section(app, checkpoint=small("bert"), **{"probe epochs": "2"})
     assert any("to train on, 4 texts to test on. The trees are from spaCy." in one.value for one in at.markdown)
     assert any("too few for a good probe" in one.value for one in at.info)
     assert any("only 4 texts to test on" in one.value for one in at.info)
-    at = finished(at.button("train").click().run(), store)
+    at = once_ended(at.button("train").click().run())
     (table,) = [one.value for one in at.dataframe if "uas" in one.value]
     assert table["name"].tolist()[:4] == [
         "attention alone", "attention and words", "attention alone, random weights",
@@ -76,44 +59,43 @@ def test_pressing_train_gives_scores_weights_and_a_curve(app, small, store):
     assert "train" not in [button.key for button in at.button]
 
 
-def test_words_beyond_a_cut_are_said_to_be_left_out(app, small, store):
+def test_words_beyond_a_cut_are_said_to_be_left_out(app, small):
     long_one = "The dog ran and " * 12 + "sat."
     at = app("grammar", corpus_text=f"{PAGE_TEXTS}\n{long_one}", checkpoint=small("bert"), **LINK)
     at.number_input("probe epochs").set_value(1)
     at.toggle("probe control").set_value(False)
-    at = finished(at.button("train").click().run(), store)
+    at = once_ended(at.button("train").click().run())
     at.segmented_control(key="long_texts").set_value("cut them").run()
-    at = finished(at.button("train").click().run(), store)
+    at = once_ended(at.button("train").click().run())
     assert any(one.value.endswith("words whose head is one of these.") for one in at.caption)
 
 
-def test_a_reader_who_reloads_finds_the_training_stops_it_and_goes_on_with_what_is_missing(app, small, store):
+def test_a_reader_who_reloads_finds_the_training_stops_it_and_goes_on_with_what_is_missing(app, small):
     link = {"checkpoint": small("bert"), "probe epochs": "20000", "probe patience": "20000", "probe control": "false"}
-    n_runs = len(list((store / "runs").iterdir())) if (store / "runs").exists() else 0
+    before = runs_here()
     section(app, **link).button("train").click().run()
-    assert len(list((store / "runs").iterdir())) == n_runs + 1
-    folder = max((store / "runs").iterdir(), key=lambda path: path.stat().st_mtime)
-    until(lambda: "epoch" in read_progress(folder).message)
+    (folder,) = runs_here().keys() - before.keys()
+    until(lambda: "epoch" in runs_here()[folder].message)
     at = section(app, **link)
     assert "train" not in [button.key for button in at.button]
     at.button("stop tree probes").click().run()
-    until(lambda: read_progress(folder).state != "running")
-    assert read_progress(folder).state == "stopped"
+    until(lambda: runs_here()[folder].state != "running")
+    assert runs_here()[folder].state == "stopped"
     at = section(app, **link)
     assert wording.STOPPED in [one.value for one in at.info]
     assert any("uas" in one.value for one in at.dataframe)
     assert at.button("train").label == dashboard_wording.GO_ON
     at.button("train").click().run()
-    assert read_progress(folder).state == "running"
+    assert runs_here()[folder].state == "running"
 
 
-def test_why_a_training_failed_is_said_to_the_next_reader_too(app, small, store, monkeypatch):
+def test_why_a_training_failed_is_said_to_the_next_reader_too(app, small, monkeypatch):
     def refuse(*_):
         raise AnalysisError("There is no room.")
 
     monkeypatch.setattr(probing, "check_fits", refuse)
     link = {"checkpoint": small("bert"), "probe seed": "7"}
-    finished(section(app, **link).button("train").click().run(), store)
+    once_ended(section(app, **link).button("train").click().run())
     at = section(app, **link)
     assert [one.value.replace("\\", "") for one in at.error] == ["There is no room."]
     assert at.button("train").label == wording.TRAIN

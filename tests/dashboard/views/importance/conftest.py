@@ -1,8 +1,8 @@
 import pytest
-from reading import button
-from streamlit.runtime.scriptrunner import StopException
+from reading import button, once_ended
 
-from attention_sieve.dashboard import controls
+from attention_sieve.core.running import Journal
+from attention_sieve.dashboard import controls, runs
 from attention_sieve.dashboard import wording as shared_wording
 
 
@@ -25,31 +25,32 @@ def restarted(monkeypatch, tmp_path, store):
     controls.inference.clear()
 
 
+@pytest.fixture(autouse=True)
+def _no_run_stays(store):
+    yield
+    runs.end()
+
+
 @pytest.fixture
 def stopped(restarted, monkeypatch):
-    """stopped(opened, begin, view, n_drawn) -> the page after curves were begun, stopped when so many were drawn, and
-    the server was restarted; and how many passes are still missing. `view` draws with its function `collected`."""
+    """stopped(opened, begin, n_drawn) -> the page after curves were begun, stopped when so many were drawn, and the
+    server was restarted; and how many passes are still missing."""
 
-    def of(opened, begin, view, n_drawn):
-        collected = view.collected
+    def of(opened, begin, n_drawn):
+        done = Journal.done
 
-        def until_stopped(*asked):
-            *others, show = asked
-
-            def stop(curves):
-                show(curves)
-                if len(curves) == n_drawn:
-                    raise StopException  # as Streamlit does when the reader clicks
-
-            return collected(*others, stop)
+        def until_stopped(journal, *size, **was_kept):
+            done(journal, *size, **was_kept)
+            if journal.step == n_drawn:
+                runs.stop(journal.folder)
 
         restarted("in one go")
-        begin(opened())
+        once_ended(begin(opened()))
         whole = controls.inference().n_passed
         restarted("stopped")
         with monkeypatch.context() as patch:
-            patch.setattr(view, "collected", until_stopped)
-            begin(opened())
+            patch.setattr(Journal, "done", until_stopped)
+            once_ended(begin(opened()))
         part = controls.inference().n_passed
         assert 0 < part < whole
         restarted("stopped")

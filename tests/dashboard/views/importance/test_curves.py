@@ -2,22 +2,24 @@
 
 from functools import partial
 from pathlib import Path
+from threading import Event
 
 import numpy as np
 import pandas as pd
 import pytest
-from reading import button, charts, command_of, said, told
-from streamlit.runtime.scriptrunner import StopException
+from reading import button, charts, command_of, once_ended, runs_here, said, told, until
 
 from attention_sieve.__main__ import main
 from attention_sieve.core.checkpoints.find import find_checkpoint
+from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.passes.speed import speeds
+from attention_sieve.core.running import Journal
 from attention_sieve.core.texts.text import read_typed
 from attention_sieve.dashboard import controls
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.files.provenance import lines_of
 from attention_sieve.dashboard.views.importance import wording as page_wording
-from attention_sieve.dashboard.views.importance.curves import view, wording
+from attention_sieve.dashboard.views.importance.curves import wording
 from attention_sieve.dashboard.views.importance.curves.removal import NAME
 
 TEXTS = "A cat sat.\nA dog ran.\nThe bird sang.\nShe eats apples."
@@ -48,17 +50,58 @@ def begin(at):
     return at.button(key="begin curves").click().run()
 
 
-def test_after_a_reload_the_page_says_that_the_work_stopped_and_goes_on_with_it(opened, monkeypatch):
-    def reloaded(*_):
-        raise StopException  # as Streamlit does when the browser leaves
+def test_a_reader_who_reloads_finds_the_run_and_stops_it_and_it_goes_on(opened, monkeypatch):
+    go_on, done = Event(), Journal.done
 
+    def wait_once(journal, *size, **was_kept):
+        done(journal, *size, **was_kept)
+        if journal.step == 3:
+            go_on.wait(60)
+
+    monkeypatch.setattr(Journal, "done", wait_once)
+    begin(opened(off="0-1"))
+    until(lambda: any(progress.step == 3 for progress in runs_here().values()))
     at = opened(off="0-1")
-    assert wording.STOPPED not in told(at)
-    monkeypatch.setattr(view, "collected", reloaded)
-    begin(at)
-    at = opened(off="0-1")
+    assert 3 <= len(orders_of(at)) < N_ORDERS, "what is finished is drawn while the run goes on"
+    assert "begin curves" not in [each.key for each in at.button]
+    at.button(key="stop curves").click().run()
+    assert wording.STOPPING in told(at)
+    go_on.set()
+    at = once_ended(at)
     assert wording.STOPPED in told(at)
     assert button(at, shared_wording.GO_ON).key == "begin curves"
+    assert len(orders_of(once_ended(begin(at)))) == N_ORDERS
+
+
+def test_measures_that_a_checkpoint_does_not_allow_are_left_out_and_why_is_known_after_a_restart(
+    opened, restarted, monkeypatch
+):
+    def refused(*_):
+        raise AnalysisError("This checkpoint has no relevance.")
+
+    monkeypatch.setattr("attention_sieve.core.importance.analysis.relevance_question", refused)
+    restarted("refused")
+    for _ in range(2):
+        at = opened()
+        at = once_ended(begin(at)) if orders_of(at) is None else at
+        assert len(orders_of(at)) == N_ORDERS - 1
+        assert wording.refused(["This checkpoint has no relevance."]) in told(at).replace("\\", "")
+        assert "begin curves" not in [each.key for each in at.button]
+        restarted("refused")
+    assert controls.inference().n_passed == 0
+
+
+def test_why_a_run_failed_is_said_to_the_next_reader_too(opened, monkeypatch):
+    def fail(*_):
+        raise AnalysisError("There is no room.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "plan", fail)
+        begin(opened(off="0-2"))
+        until(lambda: any(progress.state == "failed" for progress in runs_here().values()))
+    at = opened(off="0-2")
+    assert [each.replace("\\", "") for each in said(at)] == ["There is no room."]
+    assert len(orders_of(once_ended(begin(at)))) == N_ORDERS
 
 
 def test_nothing_is_computed_before_the_reader_asks_and_then_every_order_is_drawn(opened, tmp_path, monkeypatch):
@@ -67,7 +110,7 @@ def test_nothing_is_computed_before_the_reader_asks_and_then_every_order_is_draw
     before = controls.inference().n_passed
     assert orders_of(at) is None
     assert any("forward passes of single texts" in each.value for each in at.markdown)
-    begin(at)
+    once_ended(begin(at))
     assert said(at) == []
     assert controls.inference().n_passed > before
     assert len(orders_of(at)) == N_ORDERS
@@ -93,15 +136,14 @@ def test_nothing_is_computed_before_the_reader_asks_and_then_every_order_is_draw
 
 
 def test_after_a_stop_and_after_a_restart_the_work_goes_on_and_computes_nothing_twice(opened, stopped):
-    at, n_missing = stopped(opened, begin, view, 4)
-    assert len(orders_of(at)) == 4, "what was finished is drawn"
-    begin(at)
-    assert len(orders_of(at)) == N_ORDERS
+    at, n_missing = stopped(opened, begin, 4)
+    assert 4 <= len(orders_of(at)) < N_ORDERS, "what was finished is drawn"
+    assert len(orders_of(once_ended(begin(at)))) == N_ORDERS
     assert controls.inference().n_passed == n_missing
 
 
 def test_heads_that_stay_end_the_curve_and_too_few_texts_are_refused(opened):
-    at = begin(opened(corpus_text=TEXTS, **{"heads that stay": "2"}))
+    at = once_ended(begin(opened(corpus_text=TEXTS, **{"heads that stay": "2"})))
     frame = next(each.value for each in at.dataframe if "heads that can go" in each.value)
     assert frame["heads that can go"].max() <= 2
     assert "at least 2 texts" in said(opened(corpus_text="A cat sat."))[0]
@@ -109,7 +151,7 @@ def test_heads_that_stay_end_the_curve_and_too_few_texts_are_refused(opened):
 
 def test_heads_are_removed_from_the_page_under_a_name_that_fits_and_the_checkpoint_is_offered(opened, small, store):
     at = opened()
-    begin(at) if orders_of(at) is None else None
+    once_ended(begin(at)) if orders_of(at) is None else None
     at.text_input(key=NAME).set_value("../up")
     button(at, wording.MAKE).click().run()
     assert len(said(at)) == 1
@@ -129,7 +171,7 @@ def test_heads_are_removed_from_the_page_under_a_name_that_fits_and_the_checkpoi
 def test_chosen_heads_are_zeroed_and_the_speed_is_measured_once_asked_for(opened, store, monkeypatch):
     monkeypatch.setattr("attention_sieve.core.importance.passes.speed.speeds", partial(speeds, seconds=0.0))
     at = opened(**{"heads to remove": wording.CHOSEN, "export": wording.ZEROED, "head": "0-1,1-2"})
-    begin(at) if orders_of(at) is None else None
+    once_ended(begin(at)) if orders_of(at) is None else None
     at.text_input(key=NAME).set_value("zeroed")
     button(at, wording.MAKE).click().run()
     assert said(at) == []

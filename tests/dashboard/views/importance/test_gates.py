@@ -2,12 +2,11 @@
 
 import json
 from dataclasses import replace
-from threading import Event
 
 import numpy as np
 import pandas as pd
 import pytest
-from reading import button, command_of, said, sent, told
+from reading import button, command_of, once_ended, said, sent, told, until
 
 from attention_sieve.__main__ import main
 from attention_sieve.core.checkpoints.find import find_checkpoint
@@ -25,7 +24,6 @@ from attention_sieve.dashboard.views.importance.gates.runs import RECORD, Penalt
 from attention_sieve.dashboard.views.importance.gates.view import penalties_of
 from attention_sieve.dashboard.views.training.folders import keep_data
 
-POLLS, POLL_SECONDS = 1_200, 0.05
 TABLE = "sentence,label\n" + "".join(f"the {'cat' if i % 2 else 'dog'} sat on mat {i},{i % 2}\n" for i in range(40))
 TAB = {"metric": page_wording.LABELS, "importance details": wording.TITLE}
 QUICK = GateSettings(epochs=6.0, batch_size=10, held_out=0.5, gate_rate=2.0)
@@ -51,14 +49,6 @@ def sweep_of(classifier, store):
 def _no_program_stays():
     yield
     all_runs.end()
-
-
-def until(happened):
-    for _ in range(POLLS):
-        if happened():
-            return
-        Event().wait(POLL_SECONDS)
-    pytest.fail("waited in vain")
 
 
 def train(sweep):
@@ -174,7 +164,7 @@ def test_finished_runs_are_judged_on_the_texts_that_no_gate_saw_and_their_comman
 def test_curves_of_pruning_stand_beside_the_gates_over_the_same_texts(app, classifier, monkeypatch):
     assert wording.NO_CURVES in told(upload(app("importance", checkpoint=classifier, **TAB)))
     curves = upload(app("importance", checkpoint=classifier, **TAB | {"importance details": curves_wording.TAB}))
-    curves.button(key="begin curves").click().run()
+    once_ended(curves.button(key="begin curves").click().run())
     figures, passed = [], controls.inference().n_passed
     monkeypatch.setattr(view, "gate_scores", lambda *values: figures.append(values) or gate_scores(*values))
     at = upload(app("importance", checkpoint=classifier, **TAB))

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from reading import charts, command_of, said, told
+from reading import charts, command_of, once_ended, said, told
 
 from attention_sieve.__main__ import main
 from attention_sieve.core.running import Journal
@@ -53,7 +53,7 @@ def opened(app, run):
 
 
 def begin(at):
-    return at.button(key="begin curves over training").click().run()
+    return at.button(key="begin step curves").click().run()
 
 
 def test_curves_of_every_step_are_drawn_once_asked_for_and_are_those_of_the_command(opened, tmp_path, monkeypatch):
@@ -61,7 +61,7 @@ def test_curves_of_every_step_are_drawn_once_asked_for_and_are_those_of_the_comm
     assert charts(at) == []
     assert "The curves of 3 steps take about" in told(at)
     before = controls.inference().n_passed
-    begin(at)
+    at = once_ended(begin(at))
     assert said(at) == []
     assert controls.inference().n_passed > before
     monkeypatch.chdir(tmp_path)
@@ -85,9 +85,9 @@ def test_curves_of_every_step_are_drawn_once_asked_for_and_are_those_of_the_comm
 
 
 def test_after_a_stop_and_a_restart_the_work_goes_on_and_computes_nothing_twice(opened, stopped):
-    at, n_missing = stopped(opened, begin, over_training, 2)
+    at, n_missing = stopped(opened, begin, 2)
     assert "2 of 3 steps drawn from stored results" in told(at)
-    begin(at)
+    at = once_ended(begin(at))
     assert "at step 2" in told(at)
     assert controls.inference().n_passed == n_missing
 
