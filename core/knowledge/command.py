@@ -2,6 +2,7 @@
 together."""
 
 import argparse
+import inspect
 import sys
 from pathlib import Path
 from typing import Any, Final
@@ -40,16 +41,45 @@ from attention_sieve.core.options import (
     add_random_weights_option,
     add_text_columns_option,
     add_too_long_option,
+    column_list,
 )
 
+COLUMNS: Final = {
+    "task": "name of the task",
+    "layer": "index of the layer, from 0",
+    "head": "index of the head, from 0; -1 for the output of the layer",
+    "strength": "strength of the L2 penalty, chosen on the validation part",
+    "accuracy": "accuracy on the test part; for a regression, Pearson's correlation",
+    "low": "lower end of its 95% confidence interval",
+    "high": "upper end of this interval",
+    "majority": "accuracy of always predicting the most frequent class",
+    "n_train": "number of examples in the training part",
+    "n_validation": "number in the validation part",
+    "n_test": "number in the test part",
+}
+DETAILS: Final = {
+    "validation": "accuracy on the validation part",
+    "length": "accuracy of a probe on the length of the text",
+    "bag_of_words": "accuracy of a probe on its bag of words",
+    "control": "accuracy on a control task, which has the same labels in random order",
+    "selectivity": "accuracy minus control",
+    "selectivity_low": "lower end of its 95% confidence interval",
+    "selectivity_high": "upper end of this interval",
+    "bits": "online code length of the labels",
+    "compression": "how many times shorter it is than a uniform code",
+    "p_majority": "one-sided p-value of being better than the most frequent class (McNemar's test)",
+    "p_length": "the same of being better than the probe on the length",
+    "p_bag_of_words": "the same of being better than the probe on the bag of words",
+    "p_adjusted": "p_majority, corrected over heads and tasks",
+}
 SIZES: Final = ("n_train", "n_validation", "n_test")
 
 
 def add_commands(commands: Any) -> None:
     """Add the commands to the command line's subparsers."""
-    parser = add_task_command(
-        commands, "knowledge", "probe the output vector of each head for a task", knowledge.__doc__
-    )
+    columns = f"{column_list('Columns', COLUMNS)}{column_list('Additional columns with --details', DETAILS)}"
+    described = f"{inspect.cleandoc(knowledge.__doc__ or '')}{columns}"
+    parser = add_task_command(commands, "knowledge", "probe the output vector of each head for a task", described)
     parser.add_argument(
         "--details", action="store_true", help="add baselines, a control task, description lengths and p-values"
     )
@@ -108,26 +138,7 @@ def add_task_command(commands: Any, name: str, summary: str, description: str | 
 
 
 def knowledge(arguments: argparse.Namespace) -> None:
-    """Train and test a linear probe on the output vector of each head, and of each layer; write a row per probe.
-
-    Columns:
-        task: name of the task
-        layer, head: index of the layer and of the head, from 0; head is -1 for the output of the layer
-        strength: strength of the L2 penalty, chosen on the validation part
-        accuracy: accuracy on the test part; for a regression, Pearson's correlation
-        low, high: 95% confidence interval of the accuracy
-        majority: accuracy of always predicting the most frequent class
-        n_train, n_validation, n_test: number of examples in each part
-
-    Additional columns with --details:
-        validation: accuracy on the validation part
-        length, bag_of_words: accuracy of probes on the length, and on the bag of words, of the text
-        control: accuracy on a control task, which has the same labels in random order
-        selectivity, selectivity_low, selectivity_high: accuracy minus control, and its 95% confidence interval
-        bits, compression: online code length of the labels, and how many times shorter it is than a uniform code
-        p_majority, p_length, p_bag_of_words: one-sided p-values of being better than each baseline (McNemar's test)
-        p_adjusted: p_majority, corrected over heads and tasks
-    """
+    """Train and test a linear probe on the output vector of each head, and of each layer; write a row per probe."""
     tables = []
     probed, facts = _reports(arguments)
     for reading, report in probed:

@@ -2,6 +2,7 @@
 word."""
 
 import argparse
+import inspect
 import json
 import sys
 from collections.abc import Mapping, Sequence
@@ -33,6 +34,7 @@ from attention_sieve.core.options import (
     add_parser_options,
     add_settings_options,
     add_texts_options,
+    column_list,
     settings_of,
 )
 from attention_sieve.core.passes.texts import PassText, check_settings, queries_text
@@ -64,6 +66,14 @@ from attention_sieve.core.tree_probes.word_vectors import UNKNOWN, WordVectors, 
 
 NONE: Final = "none"
 EMBEDDINGS: Final = "embeddings"
+COLUMNS: Final = {
+    "layer": "index of the layer, from 0",
+    "head": "index of the head, from 0",
+    "w": "weight of the attention from a candidate to the word; a norm if it depends on words",
+    "u": "weight of the attention from the word to a candidate, likewise",
+    "control_w": "w of the random control",
+    "control_u": "u of the random control",
+}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -82,7 +92,7 @@ def add_command(commands: Any) -> None:
     parser = commands.add_parser(
         "tree-probes",
         help="train a probe that predicts syntactic heads from all attention heads",
-        description=tree_probes.__doc__,
+        description=f"{inspect.cleandoc(tree_probes.__doc__ or '')}{column_list('Columns', COLUMNS)}",
     )
     add_checkpoint_options(parser)
     add_texts_options(
@@ -116,12 +126,6 @@ def tree_probes(arguments: argparse.Namespace) -> None:
     The probe is compared with fixed offsets and, with --random-control, with a probe on a model with random weights.
     Its scores (UAS), settings and learning curve, and the number of words that were left out because they or their
     heads have no tokens, are written beside the output, to a file of the same name that ends in .summary.json.
-
-    Columns:
-        layer, head: index of the layer and of the head, from 0
-        w: weight of the attention from a candidate to the word; a norm if it depends on words
-        u: weight of the attention from the word to a candidate, likewise
-        control_w, control_u: the same for the random control
     """
     settings = settings_of(arguments, TreeProbeSettings(words=arguments.words != NONE))
     inputs = [arguments.texts, arguments.test_texts, Path(arguments.words)]
