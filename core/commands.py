@@ -13,7 +13,18 @@ from uuid import uuid4
 
 import pandas as pd
 
-from attention_sieve.core.answering import Analysis, Finding, Input, Item, Question, Reading, Result, Settings, find_in
+from attention_sieve.core.answering import (
+    Analysis,
+    Finding,
+    Input,
+    Item,
+    Question,
+    Reading,
+    Result,
+    Settings,
+    Watch,
+    find_in,
+)
 from attention_sieve.core.attention.settings import PassSettings, head_names
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint, randomly_initialised
@@ -95,16 +106,30 @@ def prepared_texts(
     return prepared
 
 
+def progress_bar(
+    work: Iterable[Sequence[Done]], n_texts: int, doing: str | None = None, bar: Callable[..., Any] = ProgressBar
+) -> Iterable[Done]:
+    """The results of all batches, one by one, while the progress is shown by a bar with tqdm's arguments."""
+    with bar(desc=doing, total=n_texts, unit="text") as shown:
+        for batch in work:
+            yield from batch
+            shown.update(len(batch))
+
+
 def answers(
-    reading: Reading[Any], question: Question[Item, Result], items: Sequence[Item], doing: str | None = None
+    reading: Reading[Any],
+    question: Question[Item, Result],
+    items: Sequence[Item],
+    doing: str | None = None,
+    watch: Watch = progress_bar,
 ) -> dict[int, Result]:
-    """A question's results in the order of the items, computed while the progress is shown. There is an item for each
-    input of the reading.
+    """A question's results in the order of the items, computed while `watch` shows the progress. There is an item for
+    each input of the reading.
 
     Returns: result by the item's index.
     """
     work = reading.answer(reading.checkpoint, question, items, reading.prepared, reading.of_pass)
-    return dict(sorted(progress_bar(work, len(reading.prepared), doing), key=lambda indexed: indexed[0]))
+    return dict(sorted(watch(work, len(reading.prepared), doing), key=lambda indexed: indexed[0]))
 
 
 def write_finding(
@@ -175,16 +200,6 @@ def say_left_out(n_left_out: int, n_cut: int, n_texts: int, max_tokens: int) -> 
         print(f"{finding} and were left out.", file=sys.stderr)
     if n_cut:
         print(f"{n_cut} of {n_texts} texts were truncated to {max_tokens} tokens.", file=sys.stderr)
-
-
-def progress_bar(
-    work: Iterable[Sequence[Done]], n_texts: int, doing: str | None = None, bar: Callable[..., Any] = ProgressBar
-) -> Iterable[Done]:
-    """The results of all batches, one by one, while the progress is shown by a bar with tqdm's arguments."""
-    with bar(desc=doing, total=n_texts, unit="text") as shown:
-        for batch in work:
-            yield from batch
-            shown.update(len(batch))
 
 
 def checkpoint_facts(checkpoint: Checkpoint, settings: PassSettings) -> dict[str, str]:

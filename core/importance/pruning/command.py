@@ -5,11 +5,11 @@ import hashlib
 import inspect
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.find import find_checkpoint
 from attention_sieve.core.checkpoints.saved_runs import SavedRun, find_run
-from attention_sieve.core.commands import TABLES, answers, check_output, make_folder, progress_bar, write, write_table
+from attention_sieve.core.commands import TABLES, answers, check_output, progress_bar, write, write_table
 from attention_sieve.core.engines.options import add_engine_options, check_engine, counted, engine_of
 from attention_sieve.core.engines.work import Executor
 from attention_sieve.core.errors import AnalysisError
@@ -30,6 +30,7 @@ from attention_sieve.core.importance.material import (
     read_material,
 )
 from attention_sieve.core.importance.pruning.curves import (
+    COLUMNS,
     STEPS,
     Curve,
     curves_table,
@@ -38,6 +39,7 @@ from attention_sieve.core.importance.pruning.curves import (
 )
 from attention_sieve.core.importance.pruning.orders import (
     GREEDY,
+    ORDER_COLUMNS,
     AskOutcomes,
     CurveTrial,
     Pruning,
@@ -52,6 +54,7 @@ from attention_sieve.core.importance.pruning.orders import (
     whole_orders,
 )
 from attention_sieve.core.importance.pruning.over_steps import (
+    STEP_COLUMNS,
     SavedStep,
     StepCurve,
     check_alike,
@@ -70,9 +73,14 @@ from attention_sieve.core.options import (
     add_random_weights_option,
     add_resume_option,
     add_settings_options,
+    column_list,
     settings_of,
 )
+from attention_sieve.core.pauses import pausing
+from attention_sieve.core.running import STOP, Journal, stopped_quietly
 from attention_sieve.core.texts.text import Text
+
+Done = TypeVar("Done")
 
 WITHIN = 0.01
 FORMAT: Final = 3
@@ -81,16 +89,13 @@ MATRICES: Final = ("by_unit", "differs", "drawn")
 """A list for each step."""
 
 
+@dataclass(frozen=True, kw_only=True)
 class CurveRows:
-    """Curves in a folder: one file per curve, with a row for each share of heads."""
+    """Curves in the folder of a run: one file per curve, with a row for each share of heads."""
 
-    def __init__(self, folder: Path, facts: Mapping[str, str]) -> None:
-        """Read and write nothing yet; the folder is created if missing, and `facts` are the provenance of the curves.
-
-        Raises: AnalysisError if the folder cannot be created.
-        """
-        self._folder, self._facts = folder, dict(facts)
-        make_folder(folder)
+    folder: Path
+    facts: Mapping[str, str]
+    """Provenance of the curves."""
 
     def read(self, trial: CurveTrial) -> Curve | None:
         """Read a curve that was drawn before; None if there is none, or it cannot be read."""
@@ -118,15 +123,15 @@ class CurveRows:
                 "removed": curve.n_removed,
                 **{name: getattr(curve, name) for name in NUMBERS},
                 **{name: list(getattr(curve, name).T) for name in MATRICES},
-                **self._facts,
+                **self.facts,
             }
         )
         write(self._path(trial), partial(rows.to_parquet, index=False))
 
     def _path(self, trial: CurveTrial) -> Path:
         """File of a curve, named by a digest of everything that it depends on."""
-        key = [FORMAT, self._facts, trial.order, [half.tolist() for half in trial.by_half]]
-        return self._folder / f"{hashlib.sha256(json.dumps(key).encode()).hexdigest()}.parquet"
+        key = [FORMAT, dict(self.facts), trial.order, [half.tolist() for half in trial.by_half]]
+        return self.folder / f"{hashlib.sha256(json.dumps(key).encode()).hexdigest()}.parquet"
 
 
 def add_command(commands: Any) -> None:
@@ -134,7 +139,15 @@ def add_command(commands: Any) -> None:
     parser = commands.add_parser(
         "prune",
         help="remove more and more heads, and measure the metric",
-        description=f"{inspect.getdoc(prune)}\n\n{NEEDS}",
+        description="".join(
+            [
+                inspect.getdoc(prune) or "",
+                column_list("Columns", COLUMNS),
+                column_list("Additional columns with --over-steps", STEP_COLUMNS),
+                column_list("Columns of --orders", ORDER_COLUMNS),
+                f"\n\n{NEEDS}",
+            ]
+        ),
     )
     add_checkpoint_options(parser)
     add_random_weights_option(parser)
@@ -179,7 +192,8 @@ def add_command(commands: Any) -> None:
     parser.add_argument(
         "--rows",
         type=Path,
-        help="folder in which each finished curve is saved as a Parquet file, so that a repeated command skips it",
+        help="folder in which each finished curve is saved as a Parquet file, so that a repeated command skips it, and "
+        "in which progress is recorded; to stop the run, create a file named stop in it",
     )
     add_engine_options(parser)
     add_output_option(parser)
@@ -194,43 +208,29 @@ def prune(arguments: argparse.Namespace) -> None:
     important head first; by ablation; the reverse of that; greedy; and ten random orders. The command prints how many
     heads each order can remove at a small cost; for random orders, the mean. With --workers or --engine ray, the curves
     are computed in parallel processes.
-
-    Columns:
-        order: name of the order
-        draw: number of the random order, from 0; 0 for the others
-        removed, share: number of removed heads, and their share of all heads
-        score: value of the metric
-        delta: score minus the score with all heads on
-        low, high: 95% confidence interval of delta, with the orders taken as given; empty if there are too few texts
-
-    Additional columns with --over-steps:
-        step: step of training; 0 is the checkpoint that the run started from, if it can be evaluated
-        fingerprint: SHA-256 of the files of that step
-        relative, relative_low, relative_high: score as a share of the score with all heads on, and its 95% interval;
-            empty if that score is not above 0
-
-    Columns of --orders:
-        order: name of the order
-        removed: number of heads removed so far
-        layer, head: the head that is removed at this point
-        heads: all heads removed so far, as `remove --heads` expects them
     """
     check_engine(arguments)
     check_output(arguments.output, TABLES, [arguments.texts])
     if arguments.orders:
         check_output(arguments.orders, TABLES, [arguments.texts, arguments.output])
-    if arguments.over_steps:
-        _prune_over_steps(arguments)
-        return
+    with stopped_quietly(Journal(arguments.rows)) as journal, pausing(journal.check):
+        if arguments.over_steps:
+            _prune_over_steps(arguments, journal)
+        else:
+            _prune_checkpoint(arguments, journal)
+        journal.end("finished")
+
+
+def _prune_checkpoint(arguments: argparse.Namespace, journal: Journal) -> None:
     material = read_material(arguments)
-    result = _curves(arguments, material)
+    result = _curves(arguments, material, journal)
     _print_removable(arguments, result)
     write_table(arguments.output, curves_table(result.curves, result.pruning.n_heads), _facts(arguments, material))
     if arguments.orders:
         write_table(arguments.orders, orders_table(result.whole), _facts(arguments, material))
 
 
-def _prune_over_steps(arguments: argparse.Namespace) -> None:
+def _prune_over_steps(arguments: argparse.Namespace, journal: Journal) -> None:
     if arguments.random_weights is not None:
         raise AnalysisError(
             "With random weights all steps are the same. Leave out either --random-weights or --over-steps."
@@ -247,13 +247,14 @@ def _prune_over_steps(arguments: argparse.Namespace) -> None:
     n_heads = 0
     facts: dict[str, str] = {}
     # The checkpoint that the run began from comes last, so that an error common to all is reported for a saved step.
-    for saved in (*steps, None):
+    for n_left, saved in zip(range(len(steps) + 1, 0, -1), (*steps, None)):
         found = _at_beginning(arguments, run, last) if saved is None else _at(arguments, saved)
         if found is None:
+            journal.plan(journal.step)  # what was planned for it is not to be done
             continue
         step, material = found
         print(f"Step {step.step:,}, {step.checkpoint}")
-        result = _curves(arguments, material)
+        result = _curves(arguments, material, journal, n_left)
         _print_removable(arguments, result)
         n_heads, facts = result.pruning.n_heads, _facts(arguments, material)
         fingerprints[step.step] = facts.pop("fingerprint")
@@ -292,41 +293,49 @@ class _Curves:
     """Orders determined on all texts, by name."""
 
 
-def _curves(arguments: argparse.Namespace, material: CommandInput) -> _Curves:
-    pruning = pruning_of(material, arguments.at_least)
+def _curves(arguments: argparse.Namespace, material: CommandInput, journal: Journal, n_checkpoints: int = 1) -> _Curves:
+    """The curves of a checkpoint, each a piece of the run; so many checkpoints have curves like these, it included."""
+    pruning, ask = pruning_of(material, arguments.at_least), partial(make_ask, material, journal)
     _ = pruning.half  # raises for too few texts, as the next line does for too many heads to keep, before the work
     removal_order(np.zeros(pruning.is_there.shape), arguments.at_least)
     settings = replace(IMPORTANCE_ANALYSIS.settings, of_metric=material.metric, replace=arguments.replace)
-    found = find_in(IMPORTANCE_ANALYSIS, material.reading, settings, progress_bar)
+    found = find_in(IMPORTANCE_ANALYSIS, material.reading, settings, partial(_watched, journal))
     for name, reason in found.cheap.left_out:
         print(f"Without {name}: {reason}", file=sys.stderr)
     (ablation, *measures), full = found.measures, full_outcomes(found.answers[0] or ())
-    to_draw, whole = curve_trials(pruning, ablation, measures, full), whole_orders(pruning, ablation, measures)
+    trials, whole = curve_trials(pruning, ablation, measures, full), whole_orders(pruning, ablation, measures)
     if arguments.greedy:
-        to_draw.append(greedy_trial(pruning, full, make_ask(material, "greedy order")))
+        trials.append(greedy_trial(pruning, full, ask("greedy order")))
     if arguments.greedy and arguments.orders:
-        whole[GREEDY] = whole_greedy_order(pruning, make_ask(material, "greedy order, all texts"))
-    rows = None if arguments.rows is None else CurveRows(arguments.rows, _facts(arguments, material))
-    curves = {trial.order: None if rows is None else rows.read(trial) for trial in to_draw}
-    missing = [trial for trial in to_draw if curves[trial.order] is None]
-    for trial, curve in _draw(arguments, material, missing):
+        whole[GREEDY] = whole_greedy_order(pruning, ask("greedy order, all texts"))
+    rows = None if arguments.rows is None else CurveRows(folder=arguments.rows, facts=_facts(arguments, material))
+    curves = {trial.order: None if rows is None else rows.read(trial) for trial in trials}
+    missing = [trial for trial in trials if curves[trial.order] is None]
+    journal.plan(journal.step + n_checkpoints * len(trials), n_checkpoints * len(trials))
+    for _ in range(len(trials) - len(missing)):
+        journal.done(was_kept=True)
+    for trial, curve in _draw(arguments, material, missing, journal):
         curves[trial.order] = curve
         if rows is not None:
             rows.write(trial, curve)
+        journal.done()
     return _Curves(pruning=pruning, curves=[curve for curve in curves.values() if curve is not None], whole=whole)
 
 
 def _draw(
-    arguments: argparse.Namespace, material: CommandInput, trials: Sequence[CurveTrial]
+    arguments: argparse.Namespace, material: CommandInput, trials: Sequence[CurveTrial], journal: Journal
 ) -> Iterator[tuple[CurveTrial, Curve]]:
     if arguments.engine == "local" and arguments.workers in (None, 1):
-        return ((trial, _curve(arguments, material, trial)) for trial in trials)
+        for trial in trials:
+            journal.piece(trial.name)
+            yield trial, _curve(arguments, material, trial, journal)
+        return
     engine = counted(engine_of(arguments, material.reading.checkpoint.device), "curve")
-    return _draw_on_engine(engine, arguments, trials)
+    yield from _draw_on_engine(engine, arguments, trials, journal)
 
 
 def _draw_on_engine(
-    engine: Executor, arguments: argparse.Namespace, trials: Sequence[CurveTrial]
+    engine: Executor, arguments: argparse.Namespace, trials: Sequence[CurveTrial], journal: Journal
 ) -> Iterator[tuple[CurveTrial, Curve]]:
     """Draw curves on an engine; those that fail are retried once, then reported."""
     pending: Sequence[CurveTrial] = trials
@@ -335,6 +344,8 @@ def _draw_on_engine(
         reasons: list[str] = []
         for outcome in engine(partial(curve_runner, arguments), pending):
             trial = pending[outcome.index]
+            journal.piece(trial.name)
+            journal.check()
             if outcome.result is None:
                 failed.append(trial)
                 reasons.append(f"Order {trial.order[0]}, draw {trial.order[1]}: {outcome.why}")
@@ -346,14 +357,33 @@ def _draw_on_engine(
 
 
 def curve_runner(arguments: argparse.Namespace) -> Callable[[CurveTrial], Curve]:
-    """Set up a worker process: reads the material once; the returned function draws one curve."""
-    return partial(_curve, arguments, read_material(arguments))
+    """Set up a worker process: reads the material once; the returned function draws one curve, and gives it up where
+    the run is asked to stop."""
+    material = read_material(arguments)
+
+    def check() -> None:
+        if arguments.rows is not None and (arguments.rows / STOP).exists():
+            raise AnalysisError("The run was asked to stop.")
+
+    def draw(trial: CurveTrial) -> Curve:
+        with pausing(check):
+            return _curve(arguments, material, trial, Journal(None))
+
+    return draw
 
 
-def _curve(arguments: argparse.Namespace, material: CommandInput, trial: CurveTrial) -> Curve:
+def _curve(arguments: argparse.Namespace, material: CommandInput, trial: CurveTrial, journal: Journal) -> Curve:
     pruning = pruning_of(material, arguments.at_least)
-    ask = make_ask(material, f"curve of {trial.order[0]}")
-    return pruning_curve(pruning, trial, ask)
+    return pruning_curve(pruning, trial, make_ask(material, journal, f"curve of {trial.order[0]}"))
+
+
+def _watched(
+    journal: Journal, work: Iterable[Sequence[Done]], n_texts: int, doing: str | None = None
+) -> Iterator[Done]:
+    """The results of all batches, one by one, under a bar of progress that the journal shares."""
+    for n_done, result in enumerate(progress_bar(work, n_texts, doing), start=1):
+        journal.part(doing or "forward passes", n_done, n_texts)
+        yield result
 
 
 def _facts(arguments: argparse.Namespace, material: CommandInput) -> dict[str, str]:
@@ -375,8 +405,8 @@ def pruning_of(material: CommandInput, at_least: int) -> Pruning:
     )
 
 
-def make_ask(material: CommandInput, doing: str) -> AskOutcomes:
-    """A function that answers questions about some of the prepared texts, under a progress bar."""
+def make_ask(material: CommandInput, journal: Journal, doing: str) -> AskOutcomes:
+    """A function that answers questions about some of the prepared texts, under a bar of progress."""
     reading = material.reading
     all_indices = sorted(reading.prepared)
 
@@ -384,7 +414,8 @@ def make_ask(material: CommandInput, doing: str) -> AskOutcomes:
         prepared = {all_indices[index]: reading.prepared[all_indices[index]] for index in indices.tolist()}
         of_pass = replace(reading.of_pass, off=tuple(sorted({*reading.of_pass.off, *off})))
         texts = [item.text for item in reading.inputs]
-        return list(answers(replace(reading, prepared=prepared, of_pass=of_pass), question, texts, doing).values())
+        of_some = replace(reading, prepared=prepared, of_pass=of_pass)
+        return list(answers(of_some, question, texts, doing, partial(_watched, journal)).values())
 
     return ask
 

@@ -29,7 +29,20 @@ STEPS: Final = 10
 RANDOM_ORDERS: Final = 10
 RESAMPLES: Final = 1_999
 """Of the units, for intervals: curves have no p-values, which would need more."""
-COLUMNS: Final = ("order", "draw", "removed", "share", "score", "delta", "low", "high")
+MEASURED: Final = {
+    "score": "value of the metric",
+    "delta": "score minus the score with all heads on",
+    "low": "lower end of the 95% confidence interval of delta, with the orders taken as given; empty if there are too "
+    "few texts",
+    "high": "upper end of this interval",
+}
+COLUMNS: Final = {
+    "order": "name of the order",
+    "draw": "number of the random order, from 0; 0 for the others",
+    "removed": "number of removed heads",
+    "share": "share of removed heads among all heads",
+    **MEASURED,
+}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -251,7 +264,7 @@ def curves_table(curves: Sequence[Curve], n_heads: int) -> pd.DataFrame:
                 "draw": item.draw,
                 "removed": item.n_removed,
                 "share": item.n_removed / n_heads,
-                **{name: getattr(item, name) for name in COLUMNS[4:]},
+                **{name: getattr(item, name) for name in MEASURED},
             }
         )
         for item in curves

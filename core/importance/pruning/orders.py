@@ -35,6 +35,13 @@ from attention_sieve.core.texts.text import Text
 REVERSE: Final = "reverse"
 RANDOM: Final = "random"
 GREEDY: Final = "greedy"
+ORDER_COLUMNS: Final = {
+    "order": "name of the order",
+    "removed": "number of heads removed so far",
+    "layer": "layer of the head that is removed at this point, from 0",
+    "head": "its index in the layer, from 0",
+    "heads": "all heads removed so far, as `remove --heads` expects them",
+}
 
 Order = tuple[str, int]
 """Name of an order, and number of the draw for random ones; 0 for every other."""
@@ -159,8 +166,7 @@ def whole_orders(pruning: Pruning, ablation: Measure, measures: Sequence[Measure
 
 
 def orders_table(whole: Mapping[str, Removed]) -> pd.DataFrame:
-    """One row per order and head: order, removed (heads), layer, head (the last of these), and heads (all of these, as
-    the command remove takes them)."""
+    """One row per order and head, with ORDER_COLUMNS."""
     parts = []
     for name, order in whole.items():
         names = [f"{layer}-{head}" for layer, head in order.tolist()]

@@ -16,7 +16,16 @@ from attention_sieve.core.finetuning.journal import read_record
 from attention_sieve.core.importance.pruning.curves import Curve, curves_table, relative
 from attention_sieve.core.passes.metric import Metric
 
-RELATIVE_COLUMNS: Final = ("relative", "relative_low", "relative_high")
+RELATIVE_COLUMNS: Final = {
+    "relative": "score as a share of the score with all heads on; empty if that score is not above 0",
+    "relative_low": "lower end of its 95% confidence interval",
+    "relative_high": "upper end of this interval",
+}
+STEP_COLUMNS: Final = {
+    "step": "step of training; 0 is the checkpoint that the run started from, if it can be evaluated",
+    "fingerprint": "SHA-256 of the files of that step",
+    **RELATIVE_COLUMNS,
+}
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,8 @@
 import itertools
+import subprocess
+import sys
+import time
+from threading import Event
 
 import numpy as np
 import pandas as pd
@@ -23,6 +27,7 @@ from attention_sieve.core.importance.pruning.curves import (
     removal_order,
 )
 from attention_sieve.core.importance.pruning.orders import Pruning, greedy_trial, whole_greedy_order
+from attention_sieve.core.running import PROGRESS, ask_to_stop, read_progress
 
 IMPORTANCE = np.array([[3.0, 1.0, 2.0], [0.5, 4.0, 0.1]])
 
@@ -161,15 +166,73 @@ def test_a_curve_drawn_by_another_process_is_the_same_and_each_is_drawn_once(tmp
     (tmp_path / "texts.txt").write_text("the cat ran\nwho sat on the mat\na dog\nshe eats red apples")
     rows = ("--rows", str(tmp_path / "rows"))
     here = curves_of(tmp_path, checkpoint, *rows)
-    kept = {path: path.read_bytes() for path in (tmp_path / "rows").iterdir()}
+    kept = {path: path.read_bytes() for path in (tmp_path / "rows").glob("*.parquet")}
     assert len(kept) == here[["order", "draw"]].drop_duplicates().shape[0]
-    assert len(pd.read_parquet(tmp_path / "rows")) == len(here)
+    assert sum(len(pd.read_parquet(path)) for path in kept) == len(here)
+    (tmp_path / "rows" / PROGRESS).unlink()  # as in folders of earlier versions
     # What is kept is read, and what is not is drawn elsewhere: in this process no curve can be drawn any more.
     reverse = next(path for path in kept if set(pd.read_parquet(path)["order"]) == {"reverse"})
     reverse.unlink()
     monkeypatch.setattr("attention_sieve.core.importance.pruning.command.pruning_curve", None)
     pd.testing.assert_frame_equal(curves_of(tmp_path, checkpoint, *rows, "--workers", "2"), here, rtol=1e-5, atol=1e-6)
     assert {path: path.read_bytes() for path in kept} == kept
+
+
+def prune_command(folder, checkpoint, *more):
+    names = ["--checkpoint", checkpoint, "--texts", folder / "texts.txt", "--output", folder / "curves.csv"]
+    rows = ["--rows", folder / "rows", "--dtype", "float64", *more]
+    return [sys.executable, "-m", "attention_sieve", "prune", *map(str, (*names, *rows))]
+
+
+def until_curves_are_drawn(folder, program, least):
+    """Wait until a run has drawn so many curves."""
+    while program.poll() is None:
+        progress = read_progress(folder)
+        if progress is not None and progress.state == "running" and progress.steps and progress.step >= least:
+            return
+        Event().wait(0.02)
+    pytest.fail(program.stderr.read())
+
+
+def begun(command):
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+def stopped_in(rows, command):
+    """The run that a command begins and that is asked to stop once it has drawn a curve; it says so."""
+    (rows.parent / "texts.txt").write_text("".join(f"the cat saw {n} birds, who sat on the mat.\n" for n in range(100)))
+    with begun(command) as program:
+        until_curves_are_drawn(rows, program, 1)
+        ask_to_stop(rows)
+        asked = time.monotonic()
+        said = program.communicate()[1]
+        assert time.monotonic() - asked < 10, "2 s on a machine of its own"
+    stopped = read_progress(rows)
+    assert (program.returncode, stopped.state) == (0, "stopped")
+    assert f"Stopped after {stopped.step} of {stopped.steps}.\n" in said
+    assert len(list(rows.glob("*.parquet"))) == stopped.step
+    assert not (rows.parent / "curves.csv").exists()
+    return stopped
+
+
+def test_a_run_that_was_stopped_and_killed_goes_on_from_the_curves_that_it_drew(tmp_path, folders):
+    command, rows = prune_command(tmp_path, folders("bert")), tmp_path / "rows"
+    stopped = stopped_in(rows, command)
+    with begun(command) as program:
+        until_curves_are_drawn(rows, program, stopped.step + 1)
+        program.kill()
+    assert read_progress(rows).state == "left"
+    kept = {path: path.read_bytes() for path in rows.glob("*.parquet")}
+    assert main(command[3:]) == 0
+    assert (read_progress(rows).state, read_progress(rows).share) == ("finished", 1.0)
+    assert {path: path.read_bytes() for path in kept} == kept, "none is drawn again"
+    gone_on = pd.read_csv(tmp_path / "curves.csv")
+    assert main([*command[3:], "--rows", str(tmp_path / "other rows")]) == 0
+    pd.testing.assert_frame_equal(gone_on, pd.read_csv(tmp_path / "curves.csv"), rtol=1e-6, atol=1e-9)
+
+
+def test_a_run_in_several_processes_stops_as_soon(tmp_path, folders):
+    stopped_in(tmp_path / "rows", prune_command(tmp_path, folders("bert"), "--workers", "2"))
 
 
 def curves_of(folder, checkpoint, *more):

@@ -94,7 +94,7 @@ def test_the_table_has_a_row_a_step_of_training_and_of_the_curve():
     assert rows["step"].tolist() == [0] * 4 + [20] * 4
     assert rows["share"].tolist()[:4] == pytest.approx([0, 1 / 3, 2 / 3, 1])
     assert rows["relative"].tolist()[4:] == pytest.approx([1, 3 / 4, 3 / 4, 0])
-    assert tuple(rows.columns[-3:]) == RELATIVE_COLUMNS
+    assert list(rows.columns[-3:]) == list(RELATIVE_COLUMNS)
 
 
 # A run of the fine-tuning machinery
