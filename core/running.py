@@ -237,6 +237,13 @@ def ask_to_stop(folder: Path) -> None:
         ) from None
 
 
+def check_ended(folder: Path) -> None:
+    """Raise AnalysisError if a run is in progress in a folder."""
+    progress = read_progress(folder)
+    if progress is not None and progress.state == "running":
+        raise AnalysisError(f"The run in {folder} is in progress. Wait for its end, or stop it.")
+
+
 def saved_checkpoints(folder: Path) -> tuple[Path, ...]:
     """Folders of a run's saved checkpoints, sorted by step."""
     steps = (path for path in folder.glob("checkpoint-*") if SAVED.fullmatch(path.name))

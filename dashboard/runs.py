@@ -25,7 +25,7 @@ from attention_sieve import ROOT
 from attention_sieve.cache.serving.requests import log_and_release
 from attention_sieve.core.checkpoints.folders import program_folder
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.running import PROGRESS, STOP, Journal, Progress, State, Stopped, ask_to_stop, read_progress
+from attention_sieve.core.running import STOP, Journal, Progress, State, Stopped, ask_to_stop, read_progress
 from attention_sieve.dashboard import wording
 from attention_sieve.dashboard.plain import errors_shown, plain
 from attention_sieve.dashboard.progress import stop_button
@@ -149,7 +149,7 @@ def options_of(values: Mapping[str, object]) -> list[str]:
     return [f"--{name.replace('_', '-')}={value}" for name, value in values.items() if value is not None]
 
 
-def state_of(folder: Path, recorded: State | None) -> tuple[State | None, str]:
+def _state_of(folder: Path, recorded: State | None) -> tuple[State | None, str]:
     """The state of the run in a folder, and why it failed where only its process knows.
 
     Args:
@@ -174,7 +174,7 @@ def look(folder: Path) -> Progress | None:
     """Progress of the run in a folder, whichever program began it; None where there is none."""
     _looked_at[folder] = time.monotonic()
     progress = read_progress(folder)
-    state, why = state_of(folder, None if progress is None else progress.state)
+    state, why = _state_of(folder, None if progress is None else progress.state)
     if state is None or (progress is not None and progress.state == state):
         return progress
     return replace(progress or Progress(state), state=state, message=why, seconds_left=None)
@@ -186,25 +186,18 @@ def is_on(folder: Path) -> bool:
 
 
 def is_stopping(folder: Path) -> bool:
-    return any((part / STOP).exists() for part in _parts(folder))
+    return (folder / STOP).exists()
 
 
 def stop(folder: Path) -> None:
     """Ask the run in a folder to stop after its current step, which it keeps; one that has written nothing yet is ended
     at once."""
-    states = {part: read_progress(part) for part in _parts(folder)}
-    on = (part for part, progress in states.items() if progress is not None and progress.state == "running")
     try:
-        ask_to_stop(next(on, folder))
+        ask_to_stop(folder)
     except AnalysisError:
         if folder in _programs:
             _programs[folder].was_ended = True
             _programs[folder].process.terminate()
-
-
-def _parts(folder: Path) -> tuple[Path, ...]:
-    """The folder of a run, and those of the runs that it consists of, such as one for each penalty."""
-    return (folder, *(path.parent for path in folder.glob(f"*/{PROGRESS}")))
 
 
 def is_recent(folder: Path) -> bool:

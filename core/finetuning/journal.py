@@ -4,7 +4,7 @@ import importlib.metadata
 import json
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final, Protocol
@@ -14,7 +14,7 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.finetuning.data import TrainingData
 from attention_sieve.core.finetuning.settings import TrainingSettings
 from attention_sieve.core.json_values import parse_json
-from attention_sieve.core.running import Journal, read_progress, saving_in
+from attention_sieve.core.running import Journal, check_ended, read_progress, saving_in
 
 RECORD: Final = "training.json"
 PACKAGES: Final = ("torch", "transformers", "accelerate", "safetensors", "tokenizers", "numpy")
@@ -89,8 +89,8 @@ class WrongText:
     predicted: str
 
 
-def open_run(folder: Path, plan: AnyPlan, *, resume: bool) -> Journal:
-    """Start a run in a new folder, or resume the run in it from its last saved step.
+def open_run(folder: Path, plan: AnyPlan, *, resume: bool, is_wanted: Callable[[], bool] = lambda: True) -> Journal:
+    """Start a run in a new folder, or resume the run in it from its last saved step; `is_wanted` as of Journal.
 
     Raises: see saved_step and check_agrees.
     """
@@ -98,7 +98,7 @@ def open_run(folder: Path, plan: AnyPlan, *, resume: bool) -> Journal:
     if step:
         check_agrees(folder, plan)
     message = "Loading the checkpoint." if plan.checkpoint else "Loading the programs that train."
-    journal = Journal(folder, plan.checkpoint, step, message=message)
+    journal = Journal(folder, plan.checkpoint, step, message=message, is_wanted=is_wanted)
     if not step:
         record(folder, plan)
     return journal
@@ -119,8 +119,7 @@ def saved_step(folder: Path, *, resume: bool) -> int:
                 f"{folder} contains something other than a run. Choose a folder that does not exist yet."
             )
         return 0
-    if progress.state == "running":
-        raise AnalysisError(f"The run in {folder} is in progress. Wait for its end, or stop it.")
+    check_ended(folder)
     if progress.state == "finished":
         raise AnalysisError(f"The run in {folder} finished with step {progress.step:,}. Choose another folder.")
     if progress.saved and not resume:

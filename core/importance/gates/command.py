@@ -24,7 +24,15 @@ from attention_sieve.core.options import (
     settings_of,
 )
 from attention_sieve.core.progress import ProgressBar
-from attention_sieve.core.running import Progress, read_progress, saved_checkpoints
+from attention_sieve.core.running import (
+    Journal,
+    Progress,
+    Stopped,
+    check_ended,
+    read_progress,
+    saved_checkpoints,
+    stopped_quietly,
+)
 from attention_sieve.core.texts.text import read_bytes
 
 
@@ -64,7 +72,8 @@ def gates(arguments: argparse.Namespace) -> None:
     """Train a gate for every head, with a penalty on open gates, so that heads the task does not need are switched off.
 
     Each penalty is a run with a folder of its own, for its saved steps and the checkpoint with the gates multiplied
-    into its weights. The file gates.csv in the output folder has a row per penalty and head.
+    into its weights. All together are the run of the output folder; to stop it, create a file named stop there. The
+    file gates.csv in the output folder has a row per penalty and head.
 
     Columns of gates.csv:
         penalty: weight of the penalty (lambda)
@@ -77,16 +86,20 @@ def gates(arguments: argparse.Namespace) -> None:
     content, label = read_bytes(arguments.data), arguments.label_column.strip()
     data = read_training_data(arguments.data.name, content, columns, label, task=arguments.task)
     files = find_checkpoint(arguments.checkpoint)
+    check_ended(arguments.output)
     tables = []
-    for penalty in arguments.penalty:
-        settings = settings_of(arguments, GateSettings(penalty=penalty, kind=arguments.attention or files.kinds[0]))
-        folder = arguments.output / f"penalty-{penalty:g}"
-        trained = _train(folder, files, data, settings, arguments)
-        if trained is None:
-            return
-        tables.append(gate_table(trained).assign(penalty=penalty))
-    table = pd.concat(tables, ignore_index=True)
-    write(arguments.output / "gates.csv", partial(table[["penalty", *table.columns[:-1]]].to_csv, index=False))
+    with stopped_quietly(Journal(arguments.output, files.name)) as sweep:
+        sweep.plan(len(arguments.penalty))
+        for penalty in arguments.penalty:
+            sweep.piece(f"penalty {penalty:g}")
+            settings = settings_of(arguments, GateSettings(penalty=penalty, kind=arguments.attention or files.kinds[0]))
+            folder = arguments.output / f"penalty-{penalty:g}"
+            trained, was_kept = _train(folder, files, data, settings, sweep, arguments)
+            tables.append(gate_table(trained).assign(penalty=penalty))
+            sweep.done(was_kept=was_kept)
+        table = pd.concat(tables, ignore_index=True)
+        write(arguments.output / "gates.csv", partial(table[["penalty", *table.columns[:-1]]].to_csv, index=False))
+        sweep.end("finished")
 
 
 def gate_table(trained: TrainedGates) -> pd.DataFrame:
@@ -97,26 +110,35 @@ def gate_table(trained: TrainedGates) -> pd.DataFrame:
 
 
 def _train(
-    folder: Path, files: CheckpointFiles, data: TrainingData, settings: GateSettings, arguments: argparse.Namespace
-) -> TrainedGates | None:
-    """Train with one penalty, resume its run, or read its finished run; None if the run was stopped."""
+    folder: Path,
+    files: CheckpointFiles,
+    data: TrainingData,
+    settings: GateSettings,
+    sweep: Journal,
+    arguments: argparse.Namespace,
+) -> tuple[TrainedGates, bool]:
+    """Train with one penalty, resume its run, or read its finished run; and whether it was finished before.
+
+    Raises: Stopped if the sweep, or this run, is asked to stop.
+    """
     from attention_sieve.core.importance.gates.training import train_gates, trained_gates
 
     plan, progress = plan_of(files, data, None, settings), read_progress(folder) if arguments.resume else None
-    if progress is not None and progress.state == "finished":
+    was_kept = progress is not None and progress.state == "finished"
+    if progress is not None and was_kept:
         check_agrees(folder, plan)
     else:
         with (
-            open_run(folder, plan, resume=progress is not None) as journal,
+            open_run(folder, plan, resume=progress is not None, is_wanted=lambda: not sweep.stop_asked()) as journal,
             ProgressBar(unit="step", initial=journal.step) as bar,
         ):
             progress = train_gates(files, data, settings, journal, device=arguments.device, on_step=bar.reach)
     if progress.state != "finished":
         print(f"Stopped after step {progress.step:,} of {progress.steps:,}. To continue, add --resume to the command.")
-        return None
+        raise Stopped
     trained = trained_gates(saved_checkpoints(folder)[-1], files.removed_of(settings.kind))
     print(_result(settings.penalty, progress, trained))
-    return trained
+    return trained, was_kept
 
 
 def _result(penalty: float, progress: Progress, trained: TrainedGates) -> str:

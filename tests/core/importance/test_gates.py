@@ -1,5 +1,8 @@
 import json
+import subprocess
+import sys
 import time
+from threading import Event
 
 import numpy as np
 import pandas as pd
@@ -29,7 +32,7 @@ from attention_sieve.core.importance.gates.hard_concrete import (
 )
 from attention_sieve.core.importance.gates.settings import HISTORY, GateSettings, append_gates, read_history
 from attention_sieve.core.importance.gates.training import train_gates, trained_gates
-from attention_sieve.core.running import ask_to_stop, read_progress, saved_checkpoints
+from attention_sieve.core.running import PROGRESS, ask_to_stop, check_ended, read_progress, saved_checkpoints
 
 NEEDED = (0, 1)
 WORDS = ["dog", "mat", "birds", "black", "red", "apples", "coffee", "house"]
@@ -254,5 +257,39 @@ def test_the_command_writes_a_row_per_head_and_penalty(classifier, tmp_path, cap
     assert main(command) == 2
     assert "finished" in capsys.readouterr().err
     written = (tmp_path / "runs" / "gates.csv").read_bytes()
+    (tmp_path / "runs" / PROGRESS).unlink()  # as in folders of earlier versions
     assert main([*command, "--resume"]) == 0, "finished runs of a sweep are taken as they are"
+    found = read_progress(tmp_path / "runs")
+    assert (found.state, found.step, found.steps) == ("finished", 2, 2)
     assert (tmp_path / "runs" / "gates.csv").read_bytes() == written
+
+
+def test_a_sweep_is_one_run_that_is_asked_to_stop_in_its_own_folder_and_goes_on(classifier, tmp_path):
+    data, folder = tmp_path / "cats.csv", tmp_path / "runs"
+    data.write_text("text,cats\n" + "".join(f"{t},{'with' if 'cat' in t else 'without'}\n" for t in sentences()))
+    options = {"checkpoint": classifier, "data": data, "text-columns": "text", "label-column": "cats"}
+    options |= {"epochs": 900, "batch-size": 4, "penalty": "0.1,0.2", "device": "cpu", "output": folder}
+    command = [
+        sys.executable,
+        "-m",
+        "attention_sieve",
+        "gates",
+        *(f"--{name}={value}" for name, value in options.items()),
+    ]
+    for more in ([], ["--resume"]):
+        steps = 0 if (before := read_progress(folder / "penalty-0.1")) is None else before.step
+        with subprocess.Popen([*command, *more], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+            while (now := read_progress(folder / "penalty-0.1")) is None or now.state != "running" or now.step <= steps:
+                assert program.poll() is None, program.stderr.read()
+                Event().wait(0.02)
+            assert (read_progress(folder).state, read_progress(folder).piece) == ("running", "penalty 0.1")
+            with pytest.raises(AnalysisError, match="is in progress"):
+                check_ended(folder)
+            ask_to_stop(folder)
+            said = program.communicate()
+        assert (program.returncode, read_progress(folder).state) == (0, "stopped")
+        assert "To continue, add --resume" in said[0]
+        assert "Stopped after 0 of 2." in said[1]
+        stopped = read_progress(folder / "penalty-0.1")
+        assert stopped.state == "stopped"
+        assert stopped.saved[-1] == stopped.step > steps

@@ -19,7 +19,7 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.finetuning.data import Task
 from attention_sieve.core.importance.gates.settings import GateHistory, GateSettings, read_history
 from attention_sieve.core.json_values import typed_json
-from attention_sieve.core.running import Progress, State, read_progress
+from attention_sieve.core.running import Progress, read_progress
 from attention_sieve.dashboard import runs, trainings
 from attention_sieve.dashboard.views.importance.gates import wording
 from attention_sieve.dashboard.views.training.folders import data_folder
@@ -73,6 +73,12 @@ class PenaltySweep:
         return tuple(
             penalty for penalty, progress in states.items() if progress is not None and progress.state == "finished"
         )
+
+    @property
+    def begun(self) -> Progress | None:
+        """Progress of the run that has begun and is not finished; None where there is none."""
+        all_runs = (self.progress(penalty) for penalty in self.penalties)
+        return next((run for run in all_runs if run is not None and run.state != "finished"), None)
 
     @property
     def n_bytes(self) -> int:
@@ -145,21 +151,6 @@ def _read(folder: Path) -> PenaltySweep | None:
     return sweep if sweep.folder == folder else None
 
 
-@dataclass(frozen=True)
-class Now:
-    """Progress of a sweep."""
-
-    state: State
-    penalty: float | None
-    """Of the current run, or of the one that the sweep ended in; None before the first run."""
-    number: int
-    """Number of this run, counted from 1."""
-    progress: Progress | None
-    """Progress of this run."""
-    message: str = ""
-    """Why the sweep failed."""
-
-
 def start(sweep: PenaltySweep, device: str = "auto") -> PenaltySweep:
     """Train the runs of a sweep that are not finished, and resume those that have started.
 
@@ -183,27 +174,13 @@ def running() -> PenaltySweep | None:
     return next((sweep for sweep in all_sweeps() if look(sweep).state == "running"), None)
 
 
-def look(sweep: PenaltySweep) -> Now:
-    """Progress of a sweep, from its folders and, if this program started it, from its process."""
-    started = {penalty: run for penalty in sweep.penalties if (run := sweep.progress(penalty)) is not None}
-    unfinished = {penalty: run for penalty, run in started.items() if run.state != "finished"}
-    active = [penalty for penalty, run in unfinished.items() if run.state == "running"]
-    penalty = next(iter((*active, *unfinished, *reversed(started))), None)
-    progress = None if penalty is None else started[penalty]
-    number = 1 if penalty is None else sweep.penalties.index(penalty) + 1
-    state, message = runs.state_of(sweep.folder, _state(sweep, progress, len(started) - len(unfinished)))
-    if state == "failed" and not message and progress is not None:
-        message = progress.message
-    # Until a resumed run writes its first line, the last line is that of the run before.
-    is_new = state == "running" and not active
-    return Now(state or "left", penalty, number, None if is_new else progress, message)
-
-
-def _state(sweep: PenaltySweep, progress: Progress | None, n_finished: int) -> State:
-    if n_finished == len(sweep.penalties):
-        return "finished"
-    # A process that ended between two runs leaves one run finished and the next not started.
-    return "left" if progress is None or progress.state == "finished" else progress.state
+def look(sweep: PenaltySweep) -> Progress:
+    """Progress of a sweep, in penalties. The folder of an earlier version says it of each penalty alone."""
+    progress = runs.look(sweep.folder) or sweep.begun or Progress("left")
+    if progress.state != "running" and len(sweep.finished) == len(sweep.penalties):
+        return replace(progress, state="finished")
+    # Penalties that joined a finished sweep are still to be trained.
+    return replace(progress, state="left") if progress.state == "finished" else progress
 
 
 def gate_options(sweep: PenaltySweep, data: str, output: str) -> list[str]:

@@ -90,34 +90,36 @@ def _choose_sweep(sweeps: list[PenaltySweep]) -> PenaltySweep:
 
 def _running_panel(importance: Importance, sweep: PenaltySweep) -> None:
     """The running sweep, refreshed at intervals; the whole page is redrawn once a penalty is finished."""
-    first_penalty = runs.look(sweep).penalty
+    n_done = runs.look(sweep).step
 
     @st.fragment(run_every=REFRESH_SECONDS)
     def panel() -> None:
-        status = runs.look(sweep)
-        if status.state != "running" or (first_penalty is not None and status.penalty != first_penalty):
+        now = runs.look(sweep)
+        if now.state != "running" or now.step != n_done:
             st.rerun()  # the rest of the tab is out of date
+        penalty = sweep.penalties[min(now.step, len(sweep.penalties) - 1)]
+        progress = sweep.progress(penalty)
+        if progress is not None and progress.state != "running":
+            progress = None  # the last line is that of the run before, until a resumed run writes its first one
         st.markdown(wording.head(plain(sweep.checkpoint), plain(sweep.data.name)))
-        progress = status.progress
         share = 0.0 if progress is None else progress.share
-        st.progress(share, plain(wording.running(status.penalty, status.number, len(sweep.penalties), progress)))
+        st.progress(share, plain(wording.running(penalty, now.step + 1, len(sweep.penalties), progress)))
         with st.container(horizontal=True, vertical_alignment="center"):
             stopping = wording.STOPPING if is_stopping(sweep.folder) else ""
             stop_button("stop gates", partial(stop, sweep.folder), wording.STOP_HELP, stopping)
             if progress is not None and (measured := training_wording.measured(progress)):
                 st.markdown(measured)
-        _live_map(importance, sweep, status)
+        if progress is not None:
+            _live_map(importance, sweep, penalty)
 
     with st.container(border=True, key="gates run"):
         panel()
 
 
-def _live_map(importance: Importance, sweep: PenaltySweep, status: runs.Now) -> None:
-    if status.penalty is None or status.progress is None:
-        return
-    history = sweep.history(status.penalty, _removed(importance, sweep))
+def _live_map(importance: Importance, sweep: PenaltySweep, penalty: float) -> None:
+    history = sweep.history(penalty, _removed(importance, sweep))
     if history is not None:
-        picture = _picture(sweep.checkpoint, history, len(history.steps) - 1, status.penalty)
+        picture = _picture(sweep.checkpoint, history, len(history.steps) - 1, penalty)
         # A constant title, or the map would be drawn anew every second.
         head_map(replace(picture, title=wording.P_OPEN), Selection("live gates", []))
 
@@ -132,7 +134,7 @@ def _sweep(importance: Importance, sweep: PenaltySweep) -> None:
     if status.state == "failed":
         st.error(plain(status.message), icon=":material/error:")
     elif status.state in ("stopped", "left"):
-        message = wording.ended(status.state, len(sweep.finished), len(sweep.penalties), status.progress)
+        message = wording.ended(status.state, len(sweep.finished), len(sweep.penalties), sweep.begun)
         st.info(message, icon=":material/pause_circle:")
     if status.state in ("failed", "stopped", "left") and st.button(
         wording.RESUME, key="resume gates", icon=":material/play_circle:"

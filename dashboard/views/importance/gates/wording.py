@@ -103,8 +103,8 @@ def head(checkpoint: str, data: str) -> str:
     return f"**Gates of {checkpoint}**, trained on {data}"
 
 
-def running(penalty: float | None, number: int, n_runs: int, progress: Progress | None) -> str:
-    prefix = "" if penalty is None else f"Penalty {penalty:g} ({number} of {n_runs}): "
+def running(penalty: float, number: int, n_runs: int, progress: Progress | None) -> str:
+    prefix = f"Penalty {penalty:g} ({number} of {n_runs}): "
     if progress is None or not progress.steps:
         message = "" if progress is None else progress.message
         return prefix + (message or PREPARING)
@@ -115,7 +115,7 @@ def running(penalty: float | None, number: int, n_runs: int, progress: Progress 
 def ended(state: str, n_finished: int, n_runs: int, progress: Progress | None) -> str:
     finished = f"{n_finished} of {counted(n_runs, 'run')} finished."
     reason = "was stopped" if state == "stopped" else "ended unexpectedly"
-    if progress is None or not progress.steps or progress.state == "finished":
+    if progress is None or not progress.steps:
         return f"Training {reason}. {finished} Resume continues with the others."
     saved_step = (
         f"Step {progress.saved[-1]:,} is saved; Resume continues from it."

@@ -103,20 +103,37 @@ def test_a_sweep_is_found_again_by_checkpoint_and_table_and_takes_more_penalties
 def test_a_sweep_says_how_far_it_is(sweep_of):
     sweep = sweep_of(replace(QUICK, seed=7))
     keep(sweep)
-    assert (runs.look(sweep).state, runs.look(sweep).penalty) == ("left", None)
-    first, second = (sweep.run_folder(penalty) for penalty in sweep.penalties)
-    journal = Journal(first, sweep.checkpoint)
-    assert (runs.look(sweep).state, runs.look(sweep).number) == ("running", 1)
-    journal.end("finished")
-    assert (runs.look(sweep).state, runs.look(sweep).penalty, sweep.finished) == ("left", 0.1, (0.1,))
-    journal = Journal(second, sweep.checkpoint)
-    assert (runs.look(sweep).state, runs.look(sweep).number) == ("running", 2)
+    assert (runs.look(sweep).state, sweep.begun) == ("left", None)
+    journal = Journal(sweep.folder)
+    journal.plan(2)
+    first, second = (Journal(sweep.run_folder(penalty)) for penalty in sweep.penalties)
+    first.end("finished")
+    journal.done()
+    now = runs.look(sweep)
+    assert (now.state, now.step, now.steps, sweep.finished) == ("running", 1, 2, (0.1,))
     all_runs.stop(sweep.folder)
     assert all_runs.is_stopping(sweep.folder)
-    journal.end("failed", "No room.")
+    second.end("stopped")
+    journal.end("stopped")
+    assert (runs.look(sweep).state, sweep.begun.state) == ("stopped", "stopped")
+    Journal(sweep.folder).end("failed", "No room.")
     assert (runs.look(sweep).state, runs.look(sweep).message) == ("failed", "No room.")
-    Journal(second, sweep.checkpoint).end("finished")
+    second.end("finished")
+    Journal(sweep.folder).end("finished")
     assert (runs.look(sweep).state, sweep.finished) == ("finished", sweep.penalties)
+    assert runs.look(replace(sweep, penalties=(*sweep.penalties, 9.0))).state == "left", "a penalty has joined"
+
+
+def test_a_sweep_of_an_earlier_version_without_a_journal_of_its_own_is_shown(sweep_of):
+    sweep = sweep_of(replace(QUICK, seed=8))
+    keep(sweep)
+    first, second = (sweep.run_folder(penalty) for penalty in sweep.penalties)
+    Journal(first).end("finished")
+    assert runs.look(sweep).state == "left"
+    Journal(second).end("stopped")
+    assert runs.look(sweep).state == "stopped"
+    Journal(second).end("finished")
+    assert runs.look(sweep).state == "finished"
 
 
 # The tab
@@ -195,13 +212,12 @@ def test_a_run_begun_on_the_page_is_watched_stopped_and_resumed(app, classifier)
     other = upload(app("importance", checkpoint=classifier, **link))
     assert button(other, wording.start(2)).disabled
     assert wording.ONE_AT_A_TIME in told(other)
-    until(lambda: (now := runs.look(sweep)).progress is not None and now.progress.step >= 1)
+    until(lambda: sweep.begun is not None and sweep.begun.step >= 1)
     assert sent(other.run(), "Gates of the heads of")["title"] == wording.P_OPEN
     button(other, "Stop").click().run()
     until(lambda: runs.look(sweep).state != "running")
     at.run()
-    stopped = runs.look(sweep)
-    assert stopped.state == "stopped"
-    assert f"Training was stopped at step {stopped.progress.step:,}" in told(at)
+    assert runs.look(sweep).state == "stopped"
+    assert f"Training was stopped at step {sweep.begun.step:,}" in told(at)
     button(at, wording.RESUME).click().run()
     assert runs.running() == sweep
