@@ -69,8 +69,8 @@ STOP_HELP: Final = "The probe is tested and shown as trained so far."
 UNTRAINED: Final = "–"
 STOPPING: Final = "Stopping; the probe is tested as trained so far ..."
 STOPPED: Final = (
-    "Stopped. Results so far are shown below. *Continue* trains the probes that are missing, and one that was stopped "
-    "from its beginning."
+    "Stopped. Results so far are shown below. *Continue* trains the missing probes, and the stopped one from its "
+    "beginning."
 )
 STOPPED_EARLY: Final = "Stopped before anything was trained. Press Train to start again, which reads all texts again."
 
