@@ -1,8 +1,9 @@
 """Whether runs lose nothing when they are killed, and how long they take to stop when they are asked.
 
-Fine-tuning, gates, the laboratory and trials, under small random checkpoints: each run is killed by SIGKILL at random
-moments, continued by the same command each time, and compared with the same run that was left alone: weights of a
-training, rows of trials. Then each is asked to stop once it works. Goals: nothing differs, and a stop takes 2 seconds.
+Fine-tuning, gates, the laboratory, trials and pruning, under small random checkpoints: each run is killed by SIGKILL
+at random moments, continued by the same command each time, and compared with the same run that was left alone: weights
+of a training, rows of trials, curves. Then each is asked to stop once it works. Goals: nothing differs, and a stop
+takes 2 seconds. The number of kills, and names of some kinds, may follow the command.
 """
 
 import hashlib
@@ -31,6 +32,8 @@ LONGEST: Final = 4.0
 """Seconds from a run's first report to its kill, at most."""
 ENVIRONMENT: Final = os.environ | {"ATTENTION_SIEVE_TRUSTED": os.sep, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
 CLASSES: Final = ("calm", "loud")
+MOST_PRUNED: Final = 200
+"""Texts of the pruning curves."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,10 +51,13 @@ class Kind:
 
 def main() -> None:
     n_kills = int(sys.argv[1]) if len(sys.argv) > 1 else KILLS
+    only = sys.argv[2:]
     random.seed(0)
     with tempfile.TemporaryDirectory() as named:
         base = Path(named)
         for kind in kinds(base):
+            if only and kind.name not in only:
+                continue
             run(kind.command(base / f"{kind.name} alone"))
             n_done = kill_often(kind, base / f"{kind.name} killed", n_kills)
             run(kind.command(base / f"{kind.name} killed"))
@@ -71,8 +77,10 @@ def kinds(base: Path) -> list[Kind]:
     rows = [f'"{text}",{CLASSES[place % 2]}' for place, text in enumerate(texts)]
     table.write_text("\n".join(["text,label", *rows]) + "\n", encoding="utf-8")
     parts = ("tr", "tr", "va", "te")
-    lines = [f"{parts[place // 2 % 4]}\t{CLASSES[place % 2]}\t{text}" for place, text in enumerate(texts)]
-    task.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    labelled = [f"{parts[place // 2 % 4]}\t{CLASSES[place % 2]}\t{text}" for place, text in enumerate(texts)]
+    task.write_text("\n".join(labelled) + "\n", encoding="utf-8")
+    lines = base / "texts.txt"
+    lines.write_text("\n".join(texts[:MOST_PRUNED]) + "\n", encoding="utf-8")
     trials = base / "trials.csv"
     seeds = "\n".join(f"{checkpoint},{task},{seed}" for seed in range(60))
     trials.write_text(f"checkpoint,data,seed\n{seeds}\n", encoding="utf-8")
@@ -105,6 +113,18 @@ def kinds(base: Path) -> list[Kind]:
             command=lambda folder: ["trials", f"--table={trials}", f"--output={folder}", f"--journal={folder}-journal"],
             journal=lambda folder: Path(f"{folder}-journal"),
             result=lambda folder: digest(path.name.encode() for path in sorted(folder.glob("*.parquet"))),
+        ),
+        Kind(
+            name="prune",
+            command=lambda folder: [
+                "prune",
+                f"--checkpoint={checkpoint}",
+                f"--texts={lines}",
+                f"--rows={folder}",
+                f"--output={folder}.csv",
+            ],
+            journal=lambda folder: folder,
+            result=lambda folder: digest([Path(f"{folder}.csv").read_bytes()]),
         ),
     ]
 
