@@ -9,6 +9,7 @@ from attention_sieve.core.importance.pruning.orders import RANDOM, REVERSE
 from attention_sieve.core.running import Progress
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.figures.figure import counted, percent
+from attention_sieve.dashboard.runs import UNWATCHED_SECONDS
 
 SHOWN_RUNS: Final = 3
 TAB: Final = "How many heads can go?"
@@ -46,6 +47,7 @@ STOPPING: Final = "Stopping; what was computed is kept ..."
 MICHEL_3: Final = "Corresponds to Figures 3 and 6 of Michel et al. (2019)."
 TABLE: Final = "All orders in a table"
 
+_ELSEWHERE: Final = f"The work goes on for {UNWATCHED_SECONDS / 60:.0f} minutes while you are elsewhere."
 _PART_IS_STORED: Final = "drawn from stored results; the others have yet to be computed."
 
 
@@ -54,7 +56,7 @@ def waiting(n_known: int, n_passes: int, cost: str) -> str:
         return f"{counted(n_known, 'curve')} {_PART_IS_STORED}"
     return (
         f"The curves take about {n_passes:,} forward passes of single texts: {cost}. They are drawn one by one, can be "
-        "stopped and continued, and are stored. The work goes on while you are elsewhere."
+        f"stopped and continued, and are stored. {_ELSEWHERE}"
     )
 
 
@@ -256,8 +258,7 @@ def waiting_over_training(n_known: int, n_steps: int, n_passes: int, cost: str) 
         return f"{n_known} of {counted(n_steps, 'step')} {_PART_IS_STORED}"
     return (
         f"The curves of {counted(n_steps, 'step')} take about {n_passes:,} forward passes of single texts: {cost}. "
-        "They are drawn step by step, can be stopped and continued, and are stored. The work goes on while you are "
-        "elsewhere."
+        f"They are drawn step by step, can be stopped and continued, and are stored. {_ELSEWHERE}"
     )
 
 
