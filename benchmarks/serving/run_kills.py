@@ -160,7 +160,7 @@ def run(arguments: Sequence[str]) -> None:
     process = begin(arguments)
     _, errors = process.communicate()
     if process.returncode and b"finished" not in errors:
-        sys.exit(errors.decode())
+        sys.exit(f"{arguments[0]} ended with {process.returncode}. {errors.decode()}")
 
 
 def kill_often(kind: Kind, folder: Path, n_kills: int) -> int:
