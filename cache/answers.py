@@ -118,13 +118,13 @@ class FindingRequest(Generic[Input, Item, Result, Settings, Finding]):
     inputs: tuple[Input, ...]
     """One or more texts, or what else the analysis takes."""
     settings: Settings
-    of_pass: PassSettings
+    pass_settings: PassSettings
     """Which attention, and which heads are off."""
     too_long: TooLong = "skip"
 
     def items(self, parse: Callable[[Sequence[Text]], Iterable[Dependencies]]) -> dict[int, Item]:
         """The items of the inputs; as `Analysis.items_of`."""
-        return self.analysis.items_of(self.inputs, self.of_pass.kind, self.settings, parse)
+        return self.analysis.items_of(self.inputs, self.pass_settings.kind, self.settings, parse)
 
 
 @dataclass(frozen=True, eq=False)

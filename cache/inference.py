@@ -365,7 +365,7 @@ class Inference:
         answered: list[Answers[Any]] = []
 
         def ask(question: Question[Any, Any], about: Sequence[Any], _: str | None = None) -> tuple[Any, ...]:
-            answers = self._answers(request.engine, question, about, request.of_pass, request.too_long, records)
+            answers = self._answers(request.engine, question, about, request.pass_settings, request.too_long, records)
             answered.append(answers)
             return answers.results
 

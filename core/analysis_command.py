@@ -66,8 +66,8 @@ def _run(analysis: AnyAnalysis, options: argparse.Namespace) -> None:
     second = {name: table for name, table in usage.second.items() if getattr(options, name) is not None}
     _check_files(options, second)
     given: Any = _texts(options, analysis) if usage.inputs is None else usage.inputs.in_file(options, progress_bar)
-    checkpoint, of_pass = loaded(options)
-    analysis.question(settings).check(of_pass.kind)
+    checkpoint, pass_settings = loaded(options)
+    analysis.question(settings).check(pass_settings.kind)
     for checked in (analysis, *(table.analysis for table in second.values() if table.analysis is not None)):
         checked.check(checkpoint)
     if usage.inputs is None:
@@ -76,9 +76,9 @@ def _run(analysis: AnyAnalysis, options: argparse.Namespace) -> None:
         usage.inputs.check(checkpoint, options, settings)
         read = usage.inputs.read(given, checkpoint, options, settings, progress_bar)
     too_long = analysis.too_long or options.too_long
-    prepared = prepared_texts(checkpoint, [analysis.text_of(each) for each in read.inputs], of_pass, too_long)
+    prepared = prepared_texts(checkpoint, [analysis.text_of(each) for each in read.inputs], pass_settings, too_long)
     reading: Reading[Any] = Reading(
-        checkpoint=checkpoint, of_pass=of_pass, inputs=read.inputs, prepared=prepared, answer=options.answer
+        checkpoint=checkpoint, pass_settings=pass_settings, inputs=read.inputs, prepared=prepared, answer=options.answer
     )
     for table in second.values():
         table.check(reading, read.settings)

@@ -278,7 +278,7 @@ class Reading(Generic[Input]):
     """Inputs of an analysis as a checkpoint reads them."""
 
     checkpoint: Checkpoint
-    of_pass: PassSettings
+    pass_settings: PassSettings
     """Which attention, and which heads are off."""
     inputs: Sequence[Input]
     prepared: Mapping[int, PassText]
@@ -319,22 +319,22 @@ def find(
     checkpoint: Checkpoint,
     inputs: Sequence[Input],
     settings: Settings | None = None,
-    of_pass: PassSettings | None = None,
+    pass_settings: PassSettings | None = None,
 ) -> Finding:
     """What an analysis finds about the heads of a checkpoint, without a cache.
 
     Args:
         analysis: one of attention_sieve.core.analysis.ANALYSES.
         inputs: one or more texts, or what else the analysis takes.
-        of_pass: which attention, and which heads are off; None for the checkpoint's first attention, all heads on.
+        pass_settings: which attention, and which heads are off; None for the checkpoint's first attention, all on.
 
     Raises: AnalysisError for a kind of attention that the analysis does not support, and of any stage; TextTooLong,
         NoTokens or PairNeeded for the first such text.
     """
-    settings, of_pass = settings or analysis.settings, of_pass or PassSettings(checkpoint.files.kinds[0])
-    analysis.question(settings).check(of_pass.kind)
-    prepared, _ = prepare_all(checkpoint, [analysis.text_of(each) for each in inputs], of_pass, "error")
-    reading = Reading(checkpoint=checkpoint, of_pass=of_pass, inputs=inputs, prepared=prepared)
+    settings, pass_settings = settings or analysis.settings, pass_settings or PassSettings(checkpoint.files.kinds[0])
+    analysis.question(settings).check(pass_settings.kind)
+    prepared, _ = prepare_all(checkpoint, [analysis.text_of(each) for each in inputs], pass_settings, "error")
+    reading = Reading(checkpoint=checkpoint, pass_settings=pass_settings, inputs=inputs, prepared=prepared)
     return find_in(analysis, reading, settings)
 
 
@@ -353,13 +353,13 @@ def find_in(
         return watch(([tree] for tree in dependencies(queries)), len(queries), "parsing")
 
     read = [reading.inputs[index] for index in reading.prepared]
-    by_place = analysis.items_of(read, reading.of_pass.kind, settings, parse)
+    by_place = analysis.items_of(read, reading.pass_settings.kind, settings, parse)
     items, tokens = tuple(by_place.values()), list(reading.prepared.values())
     by_text = {analysis.text_of(read[place]): tokens[place] for place in by_place}
 
     def ask(question: Question[Any, Result], about: Sequence[Any], doing: str | None = None) -> tuple[Result, ...]:
         prepared = {row: by_text[question.text_of(item)] for row, item in enumerate(about)}
-        work = reading.answer(reading.checkpoint, question, about, prepared, reading.of_pass)
+        work = reading.answer(reading.checkpoint, question, about, prepared, reading.pass_settings)
         results = dict(watch(work, len(about), doing))
         return tuple(results[row] for row in range(len(about)))
 

@@ -128,7 +128,7 @@ def answers(
 
     Returns: result by the item's index.
     """
-    work = reading.answer(reading.checkpoint, question, items, reading.prepared, reading.of_pass)
+    work = reading.answer(reading.checkpoint, question, items, reading.prepared, reading.pass_settings)
     return dict(sorted(watch(work, len(reading.prepared), doing), key=lambda indexed: indexed[0]))
 
 
@@ -144,9 +144,9 @@ def write_finding(
     Raises: AnalysisError of any stage.
     """
     check_output(options.output, TABLES, [options.texts])
-    checkpoint, of_pass = loaded(options)
-    analysis.question(settings).check(of_pass.kind)
-    reading = reading_of(checkpoint, texts, of_pass, options)
+    checkpoint, pass_settings = loaded(options)
+    analysis.question(settings).check(pass_settings.kind)
+    reading = reading_of(checkpoint, texts, pass_settings, options)
     return write_reading(options.output, analysis, reading, settings, facts_of_texts(texts))
 
 
@@ -155,7 +155,9 @@ def reading_of(
 ) -> Reading[Text]:
     """Texts as a checkpoint reads them; prints and raises as `prepared_texts`."""
     prepared = prepared_texts(checkpoint, texts, settings, options.too_long)
-    return Reading(checkpoint=checkpoint, of_pass=settings, inputs=texts, prepared=prepared, answer=options.answer)
+    return Reading(
+        checkpoint=checkpoint, pass_settings=settings, inputs=texts, prepared=prepared, answer=options.answer
+    )
 
 
 def write_reading(
@@ -184,7 +186,7 @@ def finding_facts(
 ) -> dict[str, str]:
     """Metadata of a file of a finding; arguments as of `write_reading`."""
     n_texts = {} if "texts" in analysis.columns else {"texts": str(len(reading.prepared))}
-    of_checkpoint = checkpoint_facts(reading.checkpoint, reading.of_pass)
+    of_checkpoint = checkpoint_facts(reading.checkpoint, reading.pass_settings)
     return {**of_checkpoint, **n_texts, **of_texts, **analysis.facts(finding, settings)}
 
 

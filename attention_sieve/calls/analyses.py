@@ -11,9 +11,9 @@ from attention_sieve.calls.given import (
     check_keywords,
     checked,
     kinds_of,
-    of_pass_of,
     opened,
     parsed,
+    pass_settings_of,
     too_long_in,
     watched,
 )
@@ -97,9 +97,9 @@ def _docstring(analysis: AnyAnalysis, sentences: Mapping[str, tuple[Any, str]]) 
 
 def _found(analysis: AnyAnalysis, checkpoint: Checkpoint, texts: Any, given: Mapping[str, Any]) -> Finding:
     options = _options(analysis, given, checkpoint.files)
-    settings, of_pass = settings_of_call(analysis, given, checkpoint.files), of_pass_of(checkpoint, given)
+    settings, pass_settings = settings_of_call(analysis, given, checkpoint.files), pass_settings_of(checkpoint, given)
     inputs = analysis.usage.inputs
-    analysis.question(settings).check(of_pass.kind)
+    analysis.question(settings).check(pass_settings.kind)
     analysis.check(checkpoint)
     if inputs is None:
         as_texts = parsed(texts, given)
@@ -109,8 +109,10 @@ def _found(analysis: AnyAnalysis, checkpoint: Checkpoint, texts: Any, given: Map
         as_in_file = inputs.given(texts, options, lambda those: parsed(those, given))
         read = inputs.read(as_in_file, checkpoint, options, settings, watched)
     read_texts = [analysis.text_of(each) for each in read.inputs]
-    prepared = prepared_texts(checkpoint, read_texts, of_pass, analysis.too_long or too_long_in(given))
-    reading: Reading[Any] = Reading(checkpoint=checkpoint, of_pass=of_pass, inputs=read.inputs, prepared=prepared)
+    prepared = prepared_texts(checkpoint, read_texts, pass_settings, analysis.too_long or too_long_in(given))
+    reading: Reading[Any] = Reading(
+        checkpoint=checkpoint, pass_settings=pass_settings, inputs=read.inputs, prepared=prepared
+    )
     asked = analysis if analysis.usage.of_reading is None else analysis.usage.of_reading(reading)
     result = find_in(asked, reading, read.settings, watched)
     facts = finding_facts(asked, reading, result, read.settings, read.facts)

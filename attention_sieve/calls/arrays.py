@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float32
 
-from attention_sieve.calls.given import of_pass_of, opened, text_given
+from attention_sieve.calls.given import opened, pass_settings_of, text_given
 from attention_sieve.core.attention.settings import Kind
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.maps.command import bytes_of
@@ -91,13 +91,15 @@ def attention(
     from attention_sieve.core.passes.batches import MapCollector, collect
 
     with opened(model, tokenizer, {}) as checkpoint:
-        of_pass = of_pass_of(checkpoint, {"attention": attention, "off": off})
-        prepared = prepare(checkpoint, text_given(text, "The text"), of_pass)
+        pass_settings = pass_settings_of(checkpoint, {"attention": attention, "off": off})
+        prepared = prepare(checkpoint, text_given(text, "The text"), pass_settings)
         bytes_of(checkpoint, [prepared])  # raises where they are too large
         precise = partial(MapCollector, precision=np.float32)
-        ((_, weights),) = (found for batch in collect(checkpoint, [prepared], of_pass, precise) for found in batch)
+        ((_, weights),) = (
+            found for batch in collect(checkpoint, [prepared], pass_settings, precise) for found in batch
+        )
     return Attention(
-        kind=of_pass.kind,
+        kind=pass_settings.kind,
         query_tokens=list(prepared.queries.tokens),
         key_tokens=list(prepared.keys.tokens),
         weights=weights,

@@ -11,9 +11,9 @@ from attention_sieve.calls.given import (
     check_keywords,
     checked,
     kinds_of,
-    of_pass_of,
     opened,
     parsed,
+    pass_settings_of,
     too_long_in,
     watched,
 )
@@ -57,7 +57,7 @@ def claim(model: Any, claimed: str | Mapping[str, Any], texts: Any = None, **giv
     own, also = None if texts is None else parsed(texts, given), dict(given.get("also") or {})
     with opened(model, given.get("tokenizer"), given) as checkpoint:
         finding = _tested(checkpoint, own, settings, given)
-        facts = checkpoint_facts(checkpoint, of_pass_of(checkpoint, given)) | facts_of_claim(finding, own)
+        facts = checkpoint_facts(checkpoint, pass_settings_of(checkpoint, given)) | facts_of_claim(finding, own)
         name, of_texts = checkpoint.files.name, PROBE_TEXTS if own is None else "texts"
         places = [Place(checkpoint=name, texts=of_texts, finding=finding)]
         for place, other in also.items():
@@ -74,11 +74,11 @@ def claim(model: Any, claimed: str | Mapping[str, Any], texts: Any = None, **giv
 def _tested(
     checkpoint: Checkpoint, texts: Sequence[Text] | None, settings: ClaimSettings, given: Mapping[str, Any]
 ) -> ClaimFinding:
-    of_pass, too_long = of_pass_of(checkpoint, given), too_long_in(given)
-    checkpoint.files.check_heads(of_pass.kind, settings.claim.heads)
+    pass_settings, too_long = pass_settings_of(checkpoint, given), too_long_in(given)
+    checkpoint.files.check_heads(pass_settings.kind, settings.claim.heads)
 
     def read(those: Sequence[Text]) -> Reading[Text]:
-        prepared = prepared_texts(checkpoint, those, of_pass, too_long)
-        return Reading(checkpoint=checkpoint, of_pass=of_pass, inputs=those, prepared=prepared)
+        prepared = prepared_texts(checkpoint, those, pass_settings, too_long)
+        return Reading(checkpoint=checkpoint, pass_settings=pass_settings, inputs=those, prepared=prepared)
 
     return tested(settings, texts, checkpoint, read, watched)

@@ -9,8 +9,8 @@ from attention_sieve.calls.given import (
     all_opened,
     check_keywords,
     kinds_of,
-    of_pass_of,
     parsed,
+    pass_settings_of,
     too_long_in,
     watched,
 )
@@ -55,10 +55,10 @@ def compare(
         role_settings = settings_of_call(ROLE_ANALYSIS, settings, checkpoints[0].files)
         readings = []
         for checkpoint in checkpoints:
-            of_pass = of_pass_of(checkpoint, settings)
-            ROLE_ANALYSIS.question(role_settings).check(of_pass.kind)
-            prepared = prepared_texts(checkpoint, read, of_pass, too_long)
-            readings.append(Reading(checkpoint=checkpoint, of_pass=of_pass, inputs=read, prepared=prepared))
+            pass_settings = pass_settings_of(checkpoint, settings)
+            ROLE_ANALYSIS.question(role_settings).check(pass_settings.kind)
+            prepared = prepared_texts(checkpoint, read, pass_settings, too_long)
+            readings.append(Reading(checkpoint=checkpoint, pass_settings=pass_settings, inputs=read, prepared=prepared))
         readings = on_common_inputs(readings)
         found = compare_in(readings, role_settings, watched, least_difference)
         a, b = (

@@ -81,7 +81,7 @@ def all_opened(models: Sequence[Any], tokenizer: Any, given: Mapping[str, Any]) 
         yield [stack.enter_context(opened(*each, given)) for each in zip(models, own, strict=True)]
 
 
-def of_pass_of(checkpoint: Checkpoint, given: Mapping[str, Any]) -> PassSettings:
+def pass_settings_of(checkpoint: Checkpoint, given: Mapping[str, Any]) -> PassSettings:
     """Which attention is asked for, and which heads are off.
 
     Raises: AnalysisError if the checkpoint lacks them.
@@ -93,9 +93,9 @@ def of_pass_of(checkpoint: Checkpoint, given: Mapping[str, Any]) -> PassSettings
         raise AnalysisError(
             f"off is {shortened(repr(off))}. Give pairs of layer and head, such as [(3, 7), (2, 5)]."
         ) from None
-    of_pass = PassSettings(given.get("attention") or checkpoint.files.kinds[0], tuple(sorted(set(off))))
-    check_settings(checkpoint, of_pass)
-    return of_pass
+    pass_settings = PassSettings(given.get("attention") or checkpoint.files.kinds[0], tuple(sorted(set(off))))
+    check_settings(checkpoint, pass_settings)
+    return pass_settings
 
 
 def _plain(head: Any) -> Any:

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any, Final
 
 from attention_sieve.calls.analyses import settings_of_call
-from attention_sieve.calls.given import SHARED, check_keywords, of_pass_of, opened, parsed, too_long_in, watched
+from attention_sieve.calls.given import SHARED, check_keywords, opened, parsed, pass_settings_of, too_long_in, watched
 from attention_sieve.core.commands import prepared_texts
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
@@ -51,15 +51,16 @@ def show(model: Any, texts: Any, *, tokenizer: Any = None, **given: Any) -> "Hea
             "pip install anywidget"
         ) from None
     with opened(model, tokenizer, given) as checkpoint:
-        settings, of_pass = (
+        settings, pass_settings = (
             settings_of_call(ROLE_ANALYSIS, given, checkpoint.files),
-            of_pass_of(checkpoint, given),
+            pass_settings_of(checkpoint, given),
         )
-        ROLE_ANALYSIS.question(settings).check(of_pass.kind)
+        ROLE_ANALYSIS.question(settings).check(pass_settings.kind)
         read = parsed(texts, given)
-        prepared = prepared_texts(checkpoint, read, of_pass, too_long_in(given))
+        prepared = prepared_texts(checkpoint, read, pass_settings, too_long_in(given))
         work = (
-            [pass_text(checkpoint, read[index], tokens, of_pass, settings.scores)] for index, tokens in prepared.items()
+            [pass_text(checkpoint, read[index], tokens, pass_settings, settings.scores)]
+            for index, tokens in prepared.items()
         )
         passed = list(watched(work, len(prepared)))
-    return HeadsWidget(checkpoint.files, settings, of_pass.off, passed)
+    return HeadsWidget(checkpoint.files, settings, pass_settings.off, passed)

@@ -11,8 +11,8 @@ from attention_sieve.calls.given import (
     all_opened,
     check_keywords,
     kinds_of,
-    of_pass_of,
     parsed,
+    pass_settings_of,
     too_long_in,
 )
 from attention_sieve.core.commands import check_output, write
@@ -57,7 +57,7 @@ def save_page(
     check_output(output, (".html",))
     with all_opened(given, tokenizer, settings) as checkpoints:
         request = PageRequest(
-            of_pass=of_pass_of(checkpoints[0], settings),
+            pass_settings=pass_settings_of(checkpoints[0], settings),
             settings=settings_of_call(ROLE_ANALYSIS, settings, checkpoints[0].files),
             texts=parsed(texts, settings),
             drawn=parsed(drawn, settings) if drawn else (),

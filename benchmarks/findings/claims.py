@@ -76,9 +76,9 @@ def scored(checkpoint: Checkpoint, role: str, permuted: int | None = None) -> Pr
     repeats = probe_texts(checkpoint.tokenizer, ProbeTextSettings(number=N_TEXTS, block=block))
     given = None if role in ("previous", "induction", "duplicate") else repeats
     texts = claim_texts(settings, given, checkpoint.tokenizer, checkpoint.max_tokens)
-    of_pass = PassSettings(checkpoint.files.kinds[0])
-    prepared, _ = prepare_all(checkpoint, [each.text for each in texts], of_pass, "error")
-    reading = Reading(checkpoint=checkpoint, of_pass=of_pass, inputs=texts, prepared=prepared)
+    pass_settings = PassSettings(checkpoint.files.kinds[0])
+    prepared, _ = prepare_all(checkpoint, [each.text for each in texts], pass_settings, "error")
+    reading = Reading(checkpoint=checkpoint, pass_settings=pass_settings, inputs=texts, prepared=prepared)
     return find_in(SCORED, reading, settings)
 
 

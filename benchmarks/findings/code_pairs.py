@@ -91,12 +91,12 @@ def copies(found: Sequence[tuple[str, list[WrittenPair], str]]) -> str:
 
 def measure(files: CheckpointFiles, texts: tuple[Text, ...]) -> RelationFinding:
     """What the heads find in the texts that the checkpoint can read."""
-    checkpoint, of_pass = load_checkpoint(files), PassSettings(files.kinds[0])
-    prepared, _ = prepare_all(checkpoint, texts, of_pass, "skip")
+    checkpoint, pass_settings = load_checkpoint(files), PassSettings(files.kinds[0])
+    prepared, _ = prepare_all(checkpoint, texts, pass_settings, "skip")
     print(f"{files.name}: {len(prepared):,} functions", file=sys.stderr)
     return find_in(
         RELATION_ANALYSIS,
-        Reading(checkpoint=checkpoint, of_pass=of_pass, inputs=texts, prepared=prepared),
+        Reading(checkpoint=checkpoint, pass_settings=pass_settings, inputs=texts, prepared=prepared),
         SETTINGS,
     )
 

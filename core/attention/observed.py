@@ -368,13 +368,13 @@ def _entropy(logits: Tensor, probabilities: Tensor) -> Float[Tensor, "text head 
         return -torch.mul(probabilities, below, out=place).sum(-1) - probabilities.amax(-1).log()
 
 
-def observe(model: PreTrainedModel, inputs: Mapping[str, Tensor], of_pass: Pass) -> Any:
+def observe(model: PreTrainedModel, inputs: Mapping[str, Tensor], observed_pass: Pass) -> Any:
     """Run one forward pass with observers.
 
     Args:
         model: in evaluation mode, with `attn_implementation=ATTENTION_NAME`; otherwise its softmax is tapped.
         inputs: keyword arguments of the model: ids, masks, type ids of the batch.
-        of_pass: what is observed and changed; a new one for every pass. If its gates require gradients, the pass
+        observed_pass: what is observed and changed; a new one for every pass. If its gates require gradients, the pass
             records them.
 
     Returns: the model's output, or None if the pass was ended early.
@@ -387,11 +387,11 @@ def observe(model: PreTrainedModel, inputs: Mapping[str, Tensor], of_pass: Pass)
             f"{type(model).__name__} is in training mode, in which its output is random. It is switched to evaluation "
             "before it runs: something in it calls train(). Take that call out."
         )
-    gates = of_pass.gates
-    if of_pass.replacements is not None or any(observer.wants_outputs for observer in of_pass.observers):
+    gates = observed_pass.gates
+    if observed_pass.replacements is not None or any(observer.wants_outputs for observer in observed_pass.observers):
         check_heads_are_seen(model)
     # A context variable, because not every model hands arguments of ours on to its attention.
-    token = current_pass.set(of_pass)
+    token = current_pass.set(observed_pass)
     try:
         with (
             # Tensors of inference mode could not be used with gradients later, but are faster where there are none.

@@ -104,7 +104,7 @@ def claim(arguments: argparse.Namespace) -> None:
     own, others = arguments.texts, [_other(place, arguments) for place in arguments.also]
     texts = None if own is None else read_texts(own, arguments.text_columns, arguments.parser)
     check_output(arguments.output, TABLES, [own])
-    checkpoint, of_pass = loaded(arguments)
+    checkpoint, pass_settings = loaded(arguments)
 
     def test(given: Sequence[Text] | None, on: Checkpoint, how: PassSettings) -> ClaimFinding:
         on.files.check_heads(how.kind, settings.claim.heads)
@@ -112,17 +112,19 @@ def claim(arguments: argparse.Namespace) -> None:
 
     def test_in(other: _Other) -> ClaimFinding:
         if other.is_texts:
-            return test(other.texts, checkpoint, of_pass)
+            return test(other.texts, checkpoint, pass_settings)
         return test(texts, *loaded(argparse.Namespace(**vars(arguments) | {"checkpoint": other.name})))
 
     name, of_texts = checkpoint.files.name, PROBE_TEXTS if own is None else own.name
-    finding = test(texts, checkpoint, of_pass)
+    finding = test(texts, checkpoint, pass_settings)
     places = [Place(checkpoint=name, texts=of_texts, finding=finding)]
     for other in others:
         where = (name, other.name) if other.is_texts else (other.name, of_texts)
         places.append(place_of(*where, partial(test_in, other)))
     found = TestedClaim(first=finding, places=tuple(places))
-    write_table(arguments.output, found.table, checkpoint_facts(checkpoint, of_pass) | facts_of_claim(finding, texts))
+    write_table(
+        arguments.output, found.table, checkpoint_facts(checkpoint, pass_settings) | facts_of_claim(finding, texts)
+    )
     print(found.summary, file=sys.stderr)
 
 

@@ -117,7 +117,7 @@ def compare_in(
 
     Raises: AnalysisError for checkpoints of different shapes, and as `find_in`.
     """
-    layers = [reading.checkpoint.attentions[reading.of_pass.kind] for reading in readings]
+    layers = [reading.checkpoint.attentions[reading.pass_settings.kind] for reading in readings]
     a, b = ((1, each.n_layers, each.n_heads) for each in layers)
     check_heads(a, b)
     sides = [find_in(ROLE_ANALYSIS, reading, settings, watch) for reading in readings]

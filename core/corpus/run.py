@@ -153,7 +153,9 @@ def score_shard(checkpoint: Checkpoint, texts: Sequence[CorpusText], settings: C
     if not prepared:
         raise AnalysisError("every text is either too long or has no tokens. Give other texts, or truncate them.")
     plain_texts = tuple(text.text for text in texts)
-    reading = Reading(checkpoint=checkpoint, of_pass=settings.pass_settings, inputs=plain_texts, prepared=prepared)
+    reading = Reading(
+        checkpoint=checkpoint, pass_settings=settings.pass_settings, inputs=plain_texts, prepared=prepared
+    )
     values: dict[str, np.ndarray] = {}
     series: dict[str, Series] = {}
     columns: dict[str, tuple[str, ...]] = {}
@@ -210,11 +212,11 @@ def _numbers(
 ) -> dict[str, np.ndarray]:
     """The numbers of every text, in the order of the rows; NaN for those left out."""
     question = analysis.question(settings)
-    question.check(reading.of_pass.kind)
+    question.check(reading.pass_settings.kind)
     tokens, read = list(reading.prepared.values()), [reading.inputs[row] for row in reading.prepared]
     items, rows = analysis.items(read, _trees(tokens, read), settings), np.array(list(reading.prepared))
     values: dict[str, np.ndarray] = {}
-    for batch in answer(reading.checkpoint, question, items, dict(enumerate(tokens)), reading.of_pass):
+    for batch in answer(reading.checkpoint, question, items, dict(enumerate(tokens)), reading.pass_settings):
         places, results = zip(*batch, strict=True)
         for name, numbers in reduction.values([items[place] for place in places], results, settings).items():
             if name not in values:

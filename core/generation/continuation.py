@@ -35,12 +35,12 @@ class Continuation:
         return self.written.endswith(HALF)
 
 
-def continuation(checkpoint: Checkpoint, prompt: Text, of_pass: PassSettings, ids: Sequence[int]) -> Continuation:
+def continuation(checkpoint: Checkpoint, prompt: Text, pass_settings: PassSettings, ids: Sequence[int]) -> Continuation:
     """A prompt with the tokens that follow it.
 
     Raises: AnalysisError for ids that are not in the vocabulary, or more than fit; else as `prompt_ids`.
     """
-    before = prompt_ids(checkpoint, prompt, of_pass)
+    before = prompt_ids(checkpoint, prompt, pass_settings)
     check_ids(checkpoint, ids)
     tokenizer, whole = checkpoint.tokenizer, (*before, *ids)
     is_ended = bool(ids) and ids[-1] in end_ids(checkpoint)

@@ -66,7 +66,7 @@ def _agrees(checkpoint: Checkpoint, way: Way) -> bool:
 
 
 def passed(
-    checkpoint: Checkpoint, ids: Sequence[int], kept: Kept | None, way: Way, of_pass: Pass
+    checkpoint: Checkpoint, ids: Sequence[int], kept: Kept | None, way: Way, observed_pass: Pass
 ) -> tuple[Float[Tensor, " token"], Kept | None]:
     """Pass the tokens of a text that have not been passed.
 
@@ -87,7 +87,7 @@ def passed(
         inputs |= {"past_key_values": None if kept is None else kept.values, "use_cache": True}
     if "position_ids" in known and way == "kept, with places":
         inputs["position_ids"] = to_device(torch.arange(first, len(ids))[None], checkpoint.device)
-    output = observe(model, inputs, of_pass)
+    output = observe(model, inputs, observed_pass)
     values = None if way == "whole" else getattr(output, "past_key_values", None)
     # A copy: the row is a view of the logits of all tokens.
     return output.logits[0, -1].clone(), None if values is None else Kept(values, _frequencies(model))

@@ -49,11 +49,11 @@ class Writer:
             that the model keeps of earlier tokens it would have given other probabilities.
     """
 
-    def __init__(self, text: Text, of_pass: PassSettings, settings: WritingSettings) -> None:
+    def __init__(self, text: Text, pass_settings: PassSettings, settings: WritingSettings) -> None:
         self.ids: list[int] = []
         self.end: End | None = None
         self.whole: list[int] = []
-        self._text, self._of_pass, self._settings = text, of_pass, settings
+        self._text, self._pass_settings, self._settings = text, pass_settings, settings
         self._n_written = 0
         self._kept: Kept | None = None
         """Keys and values of the tokens that have been passed; None before the first pass, and where each is over the
@@ -69,7 +69,7 @@ class Writer:
         Raises: AnalysisError for a checkpoint that is no causal language model; TextTooLong; NoTokens.
         """
         if not self.ids:
-            self.ids = list(prompt_ids(checkpoint, self._text, self._of_pass))
+            self.ids = list(prompt_ids(checkpoint, self._text, self._pass_settings))
             self.end = "full" if len(self.ids) >= checkpoint.max_tokens else None
         began, written = time.monotonic(), list[WrittenToken]()
         while self.end is None and (not written or time.monotonic() - began < seconds):
@@ -94,12 +94,12 @@ class Writer:
     def _passed(self, checkpoint: Checkpoint) -> tuple[Float[Tensor, " token"], "_LastRows"]:
         """Logits after the last token, and where its heads look."""
         rows, way, before = _LastRows(), way_of(checkpoint), self._kept
-        of_pass = Pass(
+        observed_pass = Pass(
             observers=[rows],
-            calls=checkpoint.attentions[self._of_pass.kind].calls,
-            gates=gates(checkpoint, self._of_pass),
+            calls=checkpoint.attentions[self._pass_settings.kind].calls,
+            gates=gates(checkpoint, self._pass_settings),
         )
-        logits, self._kept = passed(checkpoint, self.ids, before, way, of_pass)
+        logits, self._kept = passed(checkpoint, self.ids, before, way, observed_pass)
         is_stale = before is not None and self._kept is not None and not before.is_turned_as(self._kept)
         if is_stale or way == "whole":
             self.whole.append(len(self.ids))
@@ -140,25 +140,25 @@ class _LastRows:
 
 
 def write_on(
-    checkpoint: Checkpoint, text: Text, settings: WritingSettings, of_pass: PassSettings | None = None
+    checkpoint: Checkpoint, text: Text, settings: WritingSettings, pass_settings: PassSettings | None = None
 ) -> Iterator[WrittenToken]:
     """Yield each token as it is written after a text, by default with all heads on; raises as `Writer.write`."""
-    writer = Writer(text, of_pass or PassSettings(), settings)
+    writer = Writer(text, pass_settings or PassSettings(), settings)
     while writer.end is None:
         yield from writer.write(checkpoint)
 
 
-def prompt_ids(checkpoint: Checkpoint, text: Text, of_pass: PassSettings) -> tuple[int, ...]:
+def prompt_ids(checkpoint: Checkpoint, text: Text, pass_settings: PassSettings) -> tuple[int, ...]:
     """Ids of the tokens after which a text is written on: all that it has, but for special tokens that end it.
 
     Raises: AnalysisError for a checkpoint that is no causal language model; TextTooLong; NoTokens.
     """
-    if checkpoint.head != "next token" or of_pass.kind != "self":
+    if checkpoint.head != "next token" or pass_settings.kind != "self":
         raise AnalysisError(
             f"{checkpoint.files.name} cannot write a text on, since it has no head that predicts the next token from "
             "those before it. Choose a causal language model, such as GPT-2."
         )
-    tokens = prepare(checkpoint, text, of_pass).queries
+    tokens = prepare(checkpoint, text, pass_settings).queries
     own = np.flatnonzero(tokens.segments != SPECIAL)
     n_kept = len(tokens.ids) if text.given is not None or not len(own) else int(own[-1]) + 1
     return tuple(int(token) for token in tokens.ids[:n_kept])

@@ -206,14 +206,14 @@ def _ablated(
     texts = [item.text for item in items]
     means = mean_outputs(ask(HEAD_OUTPUTS, texts, "mean outputs of heads")) if settings.replace == "mean" else None
     doing = "ablating all other heads" if alone else "ablating heads"
-    return ask(ablation_question(settings.of_metric.metric, alone=alone, means=means), texts, doing)
+    return ask(ablation_question(settings.metric_settings.metric, alone=alone, means=means), texts, doing)
 
 
 def _measured(
     ask: Ask, items: Items, settings: ImportanceSettings
 ) -> tuple[tuple[TextOutcomes, ...] | None, CheapMeasures]:
     outcomes = None if settings.no_ablation else _ablated(ask, items, settings)
-    return outcomes, cheap_measures(ask, items, settings.of_metric.metric, normalised=settings.normalise)
+    return outcomes, cheap_measures(ask, items, settings.metric_settings.metric, normalised=settings.normalise)
 
 
 def _check_halves(reading: Reading[LabelledText], _: AblationSettings) -> None:
@@ -249,7 +249,7 @@ SINGLE_HEAD_ANALYSIS: Final[Analysis[LabelledText, LabelledText, TextOutcomes, A
         sentence="Keep one head of a layer at a time and measure how a metric of the model changes; a row per layer.",
         settings=AblationSettings(),
         text_of=lambda item: item.text,
-        question=lambda settings: ablation_question(settings.of_metric.metric, alone=True),
+        question=lambda settings: ablation_question(settings.metric_settings.metric, alone=True),
         collect=lambda ask, items, settings: _ablated(ask, items, settings, alone=True),
         judge=AblationFinding,
         table=single_head_table,
@@ -268,7 +268,7 @@ ABLATION_ANALYSIS: Final[Analysis[LabelledText, LabelledText, TextOutcomes, Abla
         sentence="Ablate each head in turn and measure how a metric of the model changes; a row per head.",
         settings=AblationSettings(),
         text_of=lambda item: item.text,
-        question=lambda settings: ablation_question(settings.of_metric.metric),
+        question=lambda settings: ablation_question(settings.metric_settings.metric),
         collect=_ablated,
         judge=AblationFinding,
         table=ablation_table,

@@ -28,7 +28,7 @@ class AblationFinding:
     @cached_property
     def score(self) -> Score:
         """How the outcomes of the texts are scored."""
-        return self.settings.of_metric.score_of(self.items)
+        return self.settings.metric_settings.score_of(self.items)
 
     @property
     def documents(self) -> list[str | None]:
@@ -78,8 +78,8 @@ class AblationFinding:
 
 def metric_facts(settings: AblationSettings | ImportanceSettings) -> dict[str, str]:
     """What heads are important for, and what replaces their output, as metadata of files."""
-    of_metric = settings.of_metric
-    return {"metric": of_metric.metric, "scored by": of_metric.score_name, "replaced by": settings.replace}
+    metric_settings = settings.metric_settings
+    return {"metric": metric_settings.metric, "scored by": metric_settings.score_name, "replaced by": settings.replace}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -111,7 +111,7 @@ class ImportanceFinding:
         outcomes, cheap = self.answers
         if outcomes is None:
             return cheap.measures
-        return damage(outcomes, self.settings.of_metric.score_of(self.items)), *cheap.measures
+        return damage(outcomes, self.settings.metric_settings.score_of(self.items)), *cheap.measures
 
     @cached_property
     def values(self) -> dict[str, Float[np.ndarray, "layer head"]]:

@@ -43,17 +43,21 @@ def read_material(arguments: argparse.Namespace) -> CommandInput:
 
     Raises: AnalysisError if these do not fit together.
     """
-    settings = AblationSettings(of_metric=settings_of(arguments, MetricSettings()))
+    settings = AblationSettings(metric_settings=settings_of(arguments, MetricSettings()))
     given = LABELLED_TEXTS.in_file(arguments, progress_bar)
-    checkpoint, of_pass = loaded(arguments)
+    checkpoint, pass_settings = loaded(arguments)
     LABELLED_TEXTS.check(checkpoint, arguments, settings)
     read = LABELLED_TEXTS.read(given, checkpoint, arguments, settings, progress_bar)
-    prepared = prepared_texts(checkpoint, [item.text for item in read.inputs], of_pass, arguments.too_long)
+    prepared = prepared_texts(checkpoint, [item.text for item in read.inputs], pass_settings, arguments.too_long)
     return CommandInput(
         reading=Reading(
-            checkpoint=checkpoint, of_pass=of_pass, inputs=read.inputs, prepared=prepared, answer=arguments.answer
+            checkpoint=checkpoint,
+            pass_settings=pass_settings,
+            inputs=read.inputs,
+            prepared=prepared,
+            answer=arguments.answer,
         ),
-        metric=read.settings.of_metric,
+        metric=read.settings.metric_settings,
         of_texts=read.facts,
     )
 
@@ -61,7 +65,7 @@ def read_material(arguments: argparse.Namespace) -> CommandInput:
 def material_facts(material: CommandInput) -> dict[str, str]:
     """Provenance of the numbers in an output file."""
     return {
-        **checkpoint_facts(material.reading.checkpoint, material.reading.of_pass),
+        **checkpoint_facts(material.reading.checkpoint, material.reading.pass_settings),
         "texts sha256": material.of_texts["texts sha256"],
         "metric": material.metric.metric,
         "scored by": material.metric.score_name,

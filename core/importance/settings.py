@@ -84,7 +84,7 @@ class AblationSettings:
     Raises: AnalysisError for a number of resamples out of its range.
     """
 
-    of_metric: MetricSettings = field(default_factory=MetricSettings)
+    metric_settings: MetricSettings = field(default_factory=MetricSettings)
     replace: Replaced = "zero"
     resamples: TestResamples = RESAMPLES
     correction: HeadCorrection = "bh"
@@ -100,7 +100,7 @@ class ImportanceSettings:
     Raises: AnalysisError for a number of resamples out of its range.
     """
 
-    of_metric: MetricSettings = field(default_factory=MetricSettings)
+    metric_settings: MetricSettings = field(default_factory=MetricSettings)
     replace: Replaced = "zero"
     resamples: Annotated[int, "number of bootstrap resamples for the intervals of correlations"] = CORPORA
     no_ablation: Annotated[bool, "leave out ablation, which takes longest"] = False

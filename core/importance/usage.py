@@ -73,7 +73,7 @@ def _check(checkpoint: Checkpoint, options: Namespace, settings: Any) -> None:
     """Raise AnalysisError for a metric that the checkpoint does not have."""
     from attention_sieve.core.passes.readout import check_metric
 
-    check_metric(checkpoint, settings.of_metric.metric, options.attention or checkpoint.files.kinds[0])
+    check_metric(checkpoint, settings.metric_settings.metric, options.attention or checkpoint.files.kinds[0])
 
 
 def _labelled(given: _Given, checkpoint: Checkpoint, _: Namespace, settings: Any, __: Watch) -> ReadInputs:
@@ -85,10 +85,10 @@ def _labelled(given: _Given, checkpoint: Checkpoint, _: Namespace, settings: Any
     if given.name:
         table = read_labels(checkpoint, given.name, given.content, given.text_columns, given.label_column)
         texts, items, n_classes = table.texts, table.items, table.n_classes
-    of_metric = replace(settings.of_metric, n_classes=n_classes)
-    of_metric.score_of(items)  # raises for a score that the labels do not have, before the work
+    metric_settings = replace(settings.metric_settings, n_classes=n_classes)
+    metric_settings.score_of(items)  # raises for a score that the labels do not have, before the work
     facts = {"texts sha256": texts_sha256(texts), "labels": given.label_column}
-    return ReadInputs(inputs=items, settings=replace(settings, of_metric=of_metric), facts=facts)
+    return ReadInputs(inputs=items, settings=replace(settings, metric_settings=metric_settings), facts=facts)
 
 
 LABELLED_TEXTS: Final = Inputs(

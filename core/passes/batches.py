@@ -172,8 +172,8 @@ def attention_of_token(
     n_queries, n_keys = len(text.queries.ids), len(text.keys.ids)
     row = MapObserver(0, n_queries, n_keys, Window((position, position + 1), (0, n_keys)))
     calls = checkpoint.attentions[text.kind].calls
-    of_pass = Pass(observers=[row], calls=calls, gates=gates(checkpoint, settings), stops=True)
-    observe(checkpoint.model, model_inputs(checkpoint, [text]), of_pass)
+    observed_pass = Pass(observers=[row], calls=calls, gates=gates(checkpoint, settings), stops=True)
+    observe(checkpoint.model, model_inputs(checkpoint, [text]), observed_pass)
     return row.attention()[:, :, 0].cpu().numpy()
 
 

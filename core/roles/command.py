@@ -131,8 +131,8 @@ def score(arguments: argparse.Namespace) -> None:
     """Compute the sieve bias score of every head for every role on each text; write a row per text, role and head."""
     texts = read_texts(arguments.texts, arguments.text_columns, arguments.parser)
     check_output(arguments.output, TABLES, [arguments.texts])
-    checkpoint, of_pass = loaded(arguments)
-    reading = reading_of(checkpoint, texts, of_pass, arguments)
+    checkpoint, pass_settings = loaded(arguments)
+    reading = reading_of(checkpoint, texts, pass_settings, arguments)
     usual = usual_settings(arguments, checkpoint.files)
     settings = RoleSettings(settings_of(arguments, usual.scores))
     write_reading(arguments.output, scores_of(reading), reading, settings, facts_of_texts(texts))
@@ -154,9 +154,9 @@ def roles(arguments: argparse.Namespace) -> None:
         texts = read_texts(arguments.texts, arguments.text_columns, arguments.parser)
         settings = role_settings(arguments, find_checkpoint(arguments.checkpoint))
         check_output(arguments.output, (*TABLES, MARKDOWN), [arguments.texts])
-        checkpoint, of_pass = loaded(arguments)
-        ROLE_ANALYSIS.question(settings).check(of_pass.kind)
-        reading = reading_of(checkpoint, texts, of_pass, arguments)
+        checkpoint, pass_settings = loaded(arguments)
+        ROLE_ANALYSIS.question(settings).check(pass_settings.kind)
+        reading = reading_of(checkpoint, texts, pass_settings, arguments)
         finding = find_in(ROLE_ANALYSIS, reading, settings, progress_bar)
         facts = finding_facts(ROLE_ANALYSIS, reading, finding, settings, facts_of_texts(texts))
     elif given:
@@ -215,12 +215,12 @@ def controls(arguments: argparse.Namespace) -> None:
             raise AnalysisError(
                 f"--pairs compares the syntactic roles. Add {missing} to --roles, or a written role that joins tokens."
             )
-    checkpoint, of_pass = loaded(arguments)
-    reading = reading_of(checkpoint, texts, of_pass, arguments)
+    checkpoint, pass_settings = loaded(arguments)
+    reading = reading_of(checkpoint, texts, pass_settings, arguments)
     finding = find_in(ROLE_ANALYSIS, reading, settings, progress_bar)
     facts = finding_facts(ROLE_ANALYSIS, reading, finding, settings, facts_of_texts(texts))
     tests, positional = finding.tests, None
-    if of_pass.kind in MATCHED_PAIRS.kinds and compared:
+    if pass_settings.kind in MATCHED_PAIRS.kinds and compared:
         found = {roles: answers(reading, question, texts, "pairs") for roles, question in compared.items()}
         how = settings.scores.direction, settings.criterion
         rows = different_rows(finding.numbers).tolist()
@@ -248,7 +248,7 @@ def _finding_of(control: ControlPass, own: Reading[Text], arguments: argparse.Na
     checkpoint = own.checkpoint
     if control.files != checkpoint.files:
         checkpoint = load_checkpoint(control.files, device=arguments.device, dtype=arguments.dtype)
-    prepared, _ = prepare_all(checkpoint, control.texts, own.of_pass, "truncate")
+    prepared, _ = prepare_all(checkpoint, control.texts, own.pass_settings, "truncate")
     reading = replace(own, checkpoint=checkpoint, inputs=control.texts, prepared=prepared)
     return find_in(
         ROLE_ANALYSIS,

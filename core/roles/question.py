@@ -295,12 +295,16 @@ class PassedText:
 
 
 def pass_text(
-    checkpoint: Checkpoint, text: Text, prepared: PassText, of_pass: PassSettings, settings: measures.ScoreSettings
+    checkpoint: Checkpoint,
+    text: Text,
+    prepared: PassText,
+    pass_settings: PassSettings,
+    settings: measures.ScoreSettings,
 ) -> PassedText:
     """Attention and scores of a text in one pass; of a long text, the attention of its first window."""
     from attention_sieve.core.roles.scores import score_batch  # imports torch, which pages do without
 
     roles = measures.RoleSet(settings.roles)
     (prepared,) = with_what_decides(roles, [prepared], [text], settings.parses)
-    batch = score_batch(checkpoint, [prepared], of_pass, {0: window_at(checkpoint, prepared)}, roles=roles)
+    batch = score_batch(checkpoint, [prepared], pass_settings, {0: window_at(checkpoint, prepared)}, roles=roles)
     return PassedText(text=text, text_attention=batch.maps[0], scored=measures.role_scores(batch.texts, settings))

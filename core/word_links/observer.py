@@ -26,8 +26,8 @@ def pattern_attention(
     """Run texts, whose queries are their keys, through the model, yielding index and result of each batch's texts."""
     attention = checkpoint.attentions[settings.kind]
     rows = {id(prepared_text): row for row, prepared_text in enumerate(prepared)}
-    maps = [word_map(text.words, of_pass.queries) for of_pass, text in zip(prepared, texts, strict=True)]
-    even = [_even(of_pass, words, attention) for of_pass, words in zip(prepared, maps)]
+    maps = [word_map(text.words, passed.queries) for passed, text in zip(prepared, texts, strict=True)]
+    even = [_even(passed, words, attention) for passed, words in zip(prepared, maps)]
     weights = list(map(_weights, texts, even))
 
     def collector(batch: Sequence[PassText]) -> WordCollector:

@@ -13,7 +13,7 @@ from jaxtyping import Float
 
 from attention_sieve.core.roles.measures import Scale
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, HIGHEST_TAU, LOOKS
-from attention_sieve.dashboard.figures.figure import INK, alt, of_kind
+from attention_sieve.dashboard.figures.figure import INK, alt, rows_of
 
 SCORE_TICKS: Final[dict[Scale, tuple[float, ...]]] = {
     "score": (0, 0.5, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 100_000),
@@ -256,7 +256,7 @@ def tooltips(*fields: str | tuple[str, ...]) -> "list[alt.Tooltip]":
 
 def note() -> "alt.Chart":
     """Text of a figure that has nothing to draw."""
-    text = of_kind("note").mark_text(color=INK, fontSize=13, align="left")
+    text = rows_of("note").mark_text(color=INK, fontSize=13, align="left")
     return text.encode(x=alt.XValue(8), y=alt.YValue(24), text=alt.Text("label:N"))
 
 

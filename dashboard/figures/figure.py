@@ -77,7 +77,7 @@ def import_altair() -> None:
     Thread(target=import_module, args=("altair",), name="import altair", daemon=True).start()
 
 
-def of_kind(kind: str) -> "alt.Chart":
+def rows_of(kind: str) -> "alt.Chart":
     """The rows of one kind, as a chart without marks.
 
     Encode them with channels such as `alt.Text("label:N")`: for a bare string Altair looks through its whole schema to

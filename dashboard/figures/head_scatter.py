@@ -12,7 +12,16 @@ from jaxtyping import Float
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LESS, MORE, STAR
 from attention_sieve.dashboard.figures.axes import note, note_rows, tooltips
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, head_choice, head_rows, of_kind, template
+from attention_sieve.dashboard.figures.figure import (
+    INK,
+    Figure,
+    Spec,
+    alt,
+    head_choice,
+    head_rows,
+    rows_of,
+    template,
+)
 
 HEIGHT: Final = 320
 MARGIN: Final = 0.06
@@ -81,16 +90,16 @@ def _of_layer(last: int) -> "alt.Color":
 def _spec(words: ScatterTexts, x_ends: Ends, y_ends: Ends, many: bool, has_star: bool, last_layer: int | None) -> Spec:
     x, y = _position(alt.X, "x", words.x, x_ends), _position(alt.Y, "y", words.y, y_ends)
     tooltip = tooltips(("name", "head"), ("x", words.x, ".4~g"), ("y", words.y, ".4~g"))
-    dots = of_kind("head").mark_point(
+    dots = rows_of("head").mark_point(
         shape="circle", filled=True, color=HEAD_COLORS[0], size=24 if many else 60, opacity=0.75, cursor="pointer"
     )
     if last_layer is not None:
         dots = dots.encode(color=_of_layer(last_layer))
-    ring = of_kind("chosen").mark_point(
+    ring = rows_of("chosen").mark_point(
         shape="circle", filled=False, color=INK, size=190, strokeWidth=2.2, opacity=1, tooltip=False
     )
-    name = of_kind("chosen").mark_text(color=INK, fontSize=12, align="center", dy=-15, tooltip=False)
-    star = of_kind("star").mark_point(
+    name = rows_of("chosen").mark_text(color=INK, fontSize=12, align="center", dy=-15, tooltip=False)
+    star = rows_of("star").mark_point(
         shape=STAR, filled=True, color=MORE, stroke=INK, strokeWidth=0.8, size=150, opacity=1
     )
     return template(

@@ -14,7 +14,7 @@ from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.running import ValidationResult
 from attention_sieve.dashboard.figures import axes
 from attention_sieve.dashboard.figures.appearance import LOOKS
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, of_kind, template
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, rows_of, template
 
 LOSS_HEIGHT, GAP, SHARE_HEIGHT = 130, 30, 170
 HEIGHT: Final = LOSS_HEIGHT + GAP + SHARE_HEIGHT
@@ -76,7 +76,7 @@ def _spec(roles: tuple[str, ...], last: int, most: float) -> Spec:
     x = axes.steps_position("step", "training step", last)
     height = HEIGHT if roles else LOSS_HEIGHT
     shown = (
-        of_kind("shown").mark_rule(color=INK, strokeDash=[5, 3]).encode(x=x, y=alt.YValue(0), y2=alt.Y2Value(height))
+        rows_of("shown").mark_rule(color=INK, strokeDash=[5, 3]).encode(x=x, y=alt.YValue(0), y2=alt.Y2Value(height))
     )
     if not roles:
         return template(
@@ -99,15 +99,15 @@ def _spec(roles: tuple[str, ...], last: int, most: float) -> Spec:
 def _losses(x: "alt.X", most: float) -> "alt.LayerChart":
     scale = alt.Scale(domain=[0, most], range=[LOSS_HEIGHT, 0], nice=False)
     y = alt.Y("value:Q", title="loss (nats)", scale=scale, axis=alt.Axis(tickCount=4))
-    losses = of_kind("loss").encode(x=x, y=y)
+    losses = rows_of("loss").encode(x=x, y=y)
     tooltip = axes.tooltips(
         ("step", "step", ",d"),
         ("value", "loss of copied tokens", ".2f"),
         ("accuracy", "copied tokens predicted", ".0%"),
     )
-    label = of_kind("guess").mark_text(color=INK, fontSize=11, align="right", baseline="bottom", dx=-6, dy=-2)
+    label = rows_of("guess").mark_text(color=INK, fontSize=11, align="right", baseline="bottom", dx=-6, dy=-2)
     return alt.layer(
-        of_kind("guess").mark_rule(color=INK, strokeDash=[2, 3]).encode(y=y),
+        rows_of("guess").mark_rule(color=INK, strokeDash=[2, 3]).encode(y=y),
         label.encode(x=alt.XValue("width"), y=y, text=alt.Text("label:N")),
         *axes.learning_curve(losses, False, tooltip),
     )
@@ -117,14 +117,14 @@ def _shares(x: "alt.X", roles: tuple[str, ...]) -> "alt.LayerChart":
     scale = alt.Scale(domain=[LEAST, 1], range=[HEIGHT, HEIGHT - SHARE_HEIGHT], nice=False)
     axis = alt.Axis(values=[0, 0.25, 0.5, 0.75, 1], format=".2~f", orient="left", grid=True)
     y = alt.Y("value:Q", title="share above chance", scale=scale, axis=axis)
-    shares = of_kind("share").encode(x=x, y=y)
+    shares = rows_of("share").encode(x=x, y=y)
     tooltip = axes.tooltips(
         "role", ("head", "strongest head"), ("step", "step", ",d"), ("value", "share above chance", ".2f")
     )
     points = shares.mark_point(size=50, stroke=INK, strokeWidth=1, opacity=1)
-    name = of_kind("end").mark_text(color=INK, align="right", dx=-9, dy=-9, fontSize=11)
+    name = rows_of("end").mark_text(color=INK, align="right", dx=-9, dy=-9, fontSize=11)
     return alt.layer(
-        of_kind("zero").mark_rule(color=INK, strokeOpacity=0.4).encode(y=y),
+        rows_of("zero").mark_rule(color=INK, strokeOpacity=0.4).encode(y=y),
         shares.mark_line(strokeWidth=2).encode(stroke=axes.role_colors(alt.Stroke, roles)),
         points.encode(fill=axes.role_colors(alt.Fill, roles), shape=axes.role_shapes(roles), tooltip=tooltip),
         name.encode(x=x, y=y, text=alt.Text("label:N")),

@@ -9,7 +9,7 @@ import pandas as pd
 from attention_sieve.core.statistics.by_role import ByRole
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LOOKS
 from attention_sieve.dashboard.figures.axes import note, note_rows, shares_axis, tooltips
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, of_kind, percent, template
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, percent, rows_of, template
 
 ROW: Final = 48
 """Height of one role in pixels."""
@@ -66,10 +66,10 @@ def _spec(roles: tuple[str, ...]) -> Spec:
         ("in_layers", "pairs within layers", ".0%"),
         ("p_in_layers", "p within layers, corrected", ".2~g"),
     )
-    middle = of_kind("middle").mark_rule(color=INK, strokeDash=[5, 3]).encode(x=shares_axis("superiority", AHEAD))
-    interval = of_kind("interval").mark_rule(color=INK, strokeWidth=2)
-    dot = of_kind("all").mark_point(shape="circle", filled=True, color=HEAD_COLORS[0], size=120, opacity=1)
-    within = of_kind("layers").mark_point(
+    middle = rows_of("middle").mark_rule(color=INK, strokeDash=[5, 3]).encode(x=shares_axis("superiority", AHEAD))
+    interval = rows_of("interval").mark_rule(color=INK, strokeWidth=2)
+    dot = rows_of("all").mark_point(shape="circle", filled=True, color=HEAD_COLORS[0], size=120, opacity=1)
+    within = rows_of("layers").mark_point(
         shape="diamond", filled=False, color=HEAD_COLORS[1], size=110, strokeWidth=2.2, opacity=1, yOffset=13
     )
     return template(

@@ -10,7 +10,7 @@ import pandas as pd
 from attention_sieve.core.tree_probes.probe import LEVEL, AttachmentScore, ProbeTraining
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.axes import learning_curve, round_ends, shares_axis, tooltips
-from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, alt, counted, of_kind, template
+from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, alt, counted, rows_of, template
 
 ROW: Final = 34
 """Height of one bar in pixels."""
@@ -53,16 +53,16 @@ def _scores_spec(n_rows: int) -> Spec:
     y = alt.Y("name:N", title=None, sort=None, axis=axis)
     tooltip = tooltips(("name", "probe"), ("uas", "UAS", ".1%"), ("low", "interval from", ".1%"), ("high", "to", ".1%"))
     colors = alt.Scale(domain=list(LOOKS), range=list(LOOKS.values()))
-    bar = of_kind("bar").mark_bar(height=alt.RelativeBandSize(0.6))
+    bar = rows_of("bar").mark_bar(height=alt.RelativeBandSize(0.6))
     bar = bar.encode(
         y=y,
         x=_share("uas"),
         color=alt.Color("group:N", scale=colors, legend=None),
         tooltip=tooltip,
     )
-    interval = of_kind("interval").mark_rule(color=INK, strokeWidth=2)
+    interval = rows_of("interval").mark_rule(color=INK, strokeWidth=2)
     interval = interval.encode(y=y, x=_share("low"), x2=alt.X2("high"), tooltip=tooltip)
-    label = of_kind("label").mark_text(color=INK, align="left", dx=6, fontSize=11)
+    label = rows_of("label").mark_text(color=INK, align="left", dx=6, fontSize=11)
     return template(
         alt.layer(bar, interval, label.encode(y=y, x=_share("high"), text=alt.Text("label:N"))),
         title="Share of correct syntactic heads",
@@ -121,9 +121,9 @@ def _curve_spec(last: int, most_loss: float) -> Spec:
         scale=alt.Scale(domain=[0, 1], range=[CURVE_HEIGHT, CURVE_HEIGHT - SCORE_HEIGHT], nice=False),
         axis=alt.Axis(values=[0, 0.25, 0.5, 0.75, 1], format="%", orient="left", grid=True),
     )
-    best = of_kind("best").mark_rule(aria=False, color=INK, strokeDash=[2, 3])
-    trained = of_kind("loss").encode(x=x, y=loss)
-    held_out, scores = of_kind("validation loss").encode(x=x, y=loss), of_kind("score").encode(x=x, y=score)
+    best = rows_of("best").mark_rule(aria=False, color=INK, strokeDash=[2, 3])
+    trained = rows_of("loss").encode(x=x, y=loss)
+    held_out, scores = rows_of("validation loss").encode(x=x, y=loss), rows_of("score").encode(x=x, y=score)
     upper = alt.layer(
         *learning_curve(trained, False, tooltips("epoch", ("value", "loss", ".3~g"))),
         *learning_curve(held_out, True, tooltips("epoch", ("value", "validation loss", ".3~g"))),

@@ -84,7 +84,7 @@ def check_page(file: bytes, name: str, checkpoints: Sequence[str] = (), device: 
     if (parser := trees_source([*asked.texts, *asked.drawn])) != asked.parser:
         notes.append(f"Its texts were parsed by {asked.parser}, and here by {parser}.")
     request = PageRequest(
-        of_pass=PassSettings(asked.attention, asked.off),
+        pass_settings=PassSettings(asked.attention, asked.off),
         settings=asked.settings,
         texts=asked.texts,
         drawn=asked.drawn,

@@ -84,7 +84,7 @@ def page(arguments: argparse.Namespace) -> None:
     drawn = parsed_by([text for typed in arguments.text for text in read_typed(typed)], arguments.parser)
     check_output(arguments.output, (HTML,), [arguments.texts])
     settings = role_settings(arguments, find_checkpoint(arguments.checkpoint))
-    checkpoint, of_pass = loaded(arguments)
+    checkpoint, pass_settings = loaded(arguments)
     checkpoints = [checkpoint]
     if arguments.compare is not None:
         other = find_checkpoint(arguments.compare)
@@ -94,7 +94,7 @@ def page(arguments: argparse.Namespace) -> None:
     from attention_sieve.dashboard.saved_page.file import page_html
 
     request = PageRequest(
-        of_pass=of_pass,
+        pass_settings=pass_settings,
         settings=settings,
         texts=texts,
         drawn=drawn,

@@ -43,7 +43,7 @@ class Content:
 class PageRequest:
     """What a reader asks of a page, before the texts are read."""
 
-    of_pass: PassSettings
+    pass_settings: PassSettings
     settings: RoleSettings
     texts: Sequence[Text]
     drawn: Sequence[Text] = ()
@@ -62,11 +62,13 @@ def compute(checkpoints: Sequence[Checkpoint], request: PageRequest, answer: Ans
     Raises: AnalysisError for checkpoints of different shapes, attention that is too large to be drawn, and of any
         stage.
     """
-    of_pass = request.of_pass
+    pass_settings = request.pass_settings
     for checkpoint in checkpoints:
-        check_settings(checkpoint, of_pass)
-    ROLE_ANALYSIS.question(request.settings).check(of_pass.kind)
-    shapes = [(layers.n_layers, layers.n_heads) for layers in (each.attentions[of_pass.kind] for each in checkpoints)]
+        check_settings(checkpoint, pass_settings)
+    ROLE_ANALYSIS.question(request.settings).check(pass_settings.kind)
+    shapes = [
+        (layers.n_layers, layers.n_heads) for layers in (each.attentions[pass_settings.kind] for each in checkpoints)
+    ]
     check_shapes(shapes)
     for layer, head in request.chosen:
         if layer >= shapes[0][0] or head >= shapes[0][1]:
@@ -78,9 +80,9 @@ def compute(checkpoints: Sequence[Checkpoint], request: PageRequest, answer: Ans
         [
             Reading(
                 checkpoint=checkpoint,
-                of_pass=of_pass,
+                pass_settings=pass_settings,
                 inputs=request.texts,
-                prepared=prepared_texts(checkpoint, request.texts, of_pass, request.too_long),
+                prepared=prepared_texts(checkpoint, request.texts, pass_settings, request.too_long),
                 answer=answer,
             )
             for checkpoint in checkpoints
@@ -96,8 +98,8 @@ def compute(checkpoints: Sequence[Checkpoint], request: PageRequest, answer: Ans
     asked = Asked(
         checkpoints=tuple(NamedCheckpoint.of(checkpoint.files) for checkpoint in checkpoints),
         dtype=checkpoints[0].dtype,
-        attention=of_pass.kind,
-        off=of_pass.off,
+        attention=pass_settings.kind,
+        off=pass_settings.off,
         settings=request.settings,
         texts=texts,
         drawn=drawn,
@@ -115,15 +117,15 @@ def compute(checkpoints: Sequence[Checkpoint], request: PageRequest, answer: Ans
 def _found(reading: Reading[Text], asked: Asked, n_weights: int) -> Found:
     from attention_sieve.core.roles.scores import text_attention  # imports torch
 
-    checkpoint, of_pass = reading.checkpoint, reading.of_pass
-    prepared = [prepare(checkpoint, text, of_pass, truncate=asked.truncated) for text in asked.drawn]
+    checkpoint, pass_settings = reading.checkpoint, reading.pass_settings
+    prepared = [prepare(checkpoint, text, pass_settings, truncate=asked.truncated) for text in asked.drawn]
     check_weights(n_weights * sum(map(n_entries, prepared)))
     if asked.settings.scores.parses:
         prepared = with_relations(prepared, asked.drawn)
     return Found(
         finding=find_in(ROLE_ANALYSIS, reading, asked.settings, progress_bar),
-        drawn=tuple(text_attention(checkpoint, text, of_pass) for text in prepared),
-        removed=checkpoint.attentions[of_pass.kind].removed,
+        drawn=tuple(text_attention(checkpoint, text, pass_settings) for text in prepared),
+        removed=checkpoint.attentions[pass_settings.kind].removed,
         n_shared=checkpoint.files.n_shared,
     )
 

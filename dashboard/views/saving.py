@@ -73,7 +73,7 @@ def html_of(content: Callable[[], "Content"]) -> bytes:
 def content_of(
     choice: Choice,
     engines: Sequence[Engine],
-    of_pass: PassSettings,
+    pass_settings: PassSettings,
     scored: ScoredTexts,
     drawn: tuple[Text, Sequence[TextAttention]],
 ) -> "Content":
@@ -85,8 +85,8 @@ def content_of(
     asked = Asked(
         checkpoints=tuple(NamedCheckpoint.of(engine.files) for engine in engines),
         dtype=engines[0].dtype,
-        attention=of_pass.kind,
-        off=of_pass.off,
+        attention=pass_settings.kind,
+        off=pass_settings.off,
         settings=RoleSettings(choice.score_settings, choice.criterion),
         texts=scored.texts,
         drawn=(text,),
@@ -98,7 +98,7 @@ def content_of(
         Found(
             finding=role_finding(scores, choice.criterion, numbers=text_numbers(scored.texts)),
             drawn=(attention,),
-            removed=engine.files.removed_of(of_pass.kind),
+            removed=engine.files.removed_of(pass_settings.kind),
             n_shared=engine.files.n_shared,
         )
         for engine, scores, attention in zip(engines, scored.scores, attentions, strict=True)
@@ -106,9 +106,9 @@ def content_of(
     return Content(asked=asked, found=tuple(found), n_tokens=tuple(scored.n_tokens))
 
 
-def attention_in(inference: Inference, engine: Engine, text: Text, of_pass: PassSettings) -> TextAttention:
+def attention_in(inference: Inference, engine: Engine, text: Text, pass_settings: PassSettings) -> TextAttention:
     """The attention in a text, which is cut if it is too long."""
-    return inference.look(engine, text, of_pass, too_long="truncate")[0]
+    return inference.look(engine, text, pass_settings, too_long="truncate")[0]
 
 
 def first_that_fits(scored: ScoredTexts) -> Text | None:

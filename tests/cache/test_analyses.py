@@ -68,11 +68,11 @@ def checkpoint_for(guessing, writing):
 
 @pytest.fixture
 def request_of(checkpoint_for):
-    def made(analysis, inputs=None, settings=None, of_pass=None, folder=None):
+    def made(analysis, inputs=None, settings=None, pass_settings=None, folder=None):
         usual_inputs, usual_settings = CASES[analysis]
         engine = Engine(find_checkpoint(str(folder or checkpoint_for(analysis))), "cpu")
         return FindingRequest(
-            engine, analysis, inputs or usual_inputs, settings or usual_settings, of_pass or engine.settings(None)
+            engine, analysis, inputs or usual_inputs, settings or usual_settings, pass_settings or engine.settings(None)
         )
 
     return made
@@ -98,7 +98,7 @@ def test_what_is_kept_is_what_core_finds_and_another_session_neither_parses_nor_
     assert analysis.facts(found.finding, settings) == analysis.facts(expected, settings)
     assert (found.positions, found.too_long) == (tuple(range(len(inputs))), ())
     assert inference.kept_finding(request) is found
-    assert inference.kept_finding(request_of(analysis, of_pass=PassSettings(off=((0, 1),)))) is None
+    assert inference.kept_finding(request_of(analysis, pass_settings=PassSettings(off=((0, 1),)))) is None
     later = anew(inference)
     with unparsed(*(segment for text in TEXTS for segment in text.segments)):
         kept = later.kept_finding(request)
@@ -138,7 +138,7 @@ def test_other_settings_of_the_judgement_pass_no_text_again(request_of, inferenc
 
 
 def test_an_attention_without_trees_is_refused(request_of, inference, folders):
-    request = request_of(RELATION_ANALYSIS, TEXTS[1:2], of_pass=PassSettings("cross"), folder=folders("t5"))
+    request = request_of(RELATION_ANALYSIS, TEXTS[1:2], pass_settings=PassSettings("cross"), folder=folders("t5"))
     for work in (inference.find, inference.kept_finding):
         with pytest.raises(AnalysisError, match="Cross-attention is between two texts"):
             work(request)

@@ -50,7 +50,7 @@ def test_only_prepared_texts_are_read_and_each_stage_is_watched(loaded):
 
     texts = (TEXTS[0], LONG, TEXTS[2])
     prepared, _ = prepare_all(checkpoint, texts, PassSettings(), "skip")
-    reading = Reading(checkpoint=checkpoint, of_pass=PassSettings(), inputs=texts, prepared=prepared)
+    reading = Reading(checkpoint=checkpoint, pass_settings=PassSettings(), inputs=texts, prepared=prepared)
     found = find_in(RELATION_ANALYSIS, reading, ALL_CASES, watch)
     assert [item.text for item in found.items] == [TEXTS[0], TEXTS[2]]
     assert seen == [(2, "parsing"), (2, None)]

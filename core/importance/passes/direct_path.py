@@ -78,9 +78,11 @@ def direct_path(checkpoint: Checkpoint, text: PassText, settings: PassSettings, 
         on = torch.ones(attention.n_layers, attention.n_heads, device=checkpoint.device)
     path = DirectPath(model, attention, projection_modules(checkpoint, model, text), on, position)
     # Of the pass with gradients no attention is part: what projections are given is cut off.
-    of_pass = Pass(calls=attention.calls, gates=on.requires_grad_(), on_output=path.note_values, backward="constant")
+    observed_pass = Pass(
+        calls=attention.calls, gates=on.requires_grad_(), on_output=path.note_values, backward="constant"
+    )
     with torch.enable_grad(), HeldFactors(path.note):
-        output = observe(model, model_inputs(checkpoint, [text]), of_pass)
+        output = observe(model, model_inputs(checkpoint, [text]), observed_pass)
     path.end(output.logits)
     path.attribution(int(output.logits[0, position].argmax()))
     return path

@@ -298,7 +298,7 @@ def _curves(arguments: argparse.Namespace, material: CommandInput, journal: Jour
     pruning, ask = pruning_of(material, arguments.at_least), partial(make_ask, material, journal)
     _ = pruning.half  # raises for too few texts, as the next line does for too many heads to keep, before the work
     removal_order(np.zeros(pruning.is_there.shape), arguments.at_least)
-    settings = replace(IMPORTANCE_ANALYSIS.settings, of_metric=material.metric, replace=arguments.replace)
+    settings = replace(IMPORTANCE_ANALYSIS.settings, metric_settings=material.metric, replace=arguments.replace)
     found = find_in(IMPORTANCE_ANALYSIS, material.reading, settings, partial(_watched, journal))
     for name, reason in found.cheap.left_out:
         print(f"Without {name}: {reason}", file=sys.stderr)
@@ -393,9 +393,9 @@ def _facts(arguments: argparse.Namespace, material: CommandInput) -> dict[str, s
 
 def pruning_of(material: CommandInput, at_least: int) -> Pruning:
     """Input of the pruning: the metric, the score and the available heads."""
-    of_pass = material.reading.of_pass
-    attention = material.reading.checkpoint.attentions[of_pass.kind]
-    missing = (*attention.removed, *of_pass.off)
+    pass_settings = material.reading.pass_settings
+    attention = material.reading.checkpoint.attentions[pass_settings.kind]
+    missing = (*attention.removed, *pass_settings.off)
     return Pruning(
         metric=material.metric.metric,
         score=material.score,
@@ -412,9 +412,9 @@ def make_ask(material: CommandInput, journal: Journal, doing: str) -> AskOutcome
 
     def ask(question: Question[Text, Any], indices: np.ndarray, off: tuple[Head, ...]) -> list[Any]:
         prepared = {all_indices[index]: reading.prepared[all_indices[index]] for index in indices.tolist()}
-        of_pass = replace(reading.of_pass, off=tuple(sorted({*reading.of_pass.off, *off})))
+        pass_settings = replace(reading.pass_settings, off=tuple(sorted({*reading.pass_settings.off, *off})))
         texts = [item.text for item in reading.inputs]
-        of_some = replace(reading, prepared=prepared, of_pass=of_pass)
+        of_some = replace(reading, prepared=prepared, pass_settings=pass_settings)
         return list(answers(of_some, question, texts, doing, partial(_watched, journal)).values())
 
     return ask

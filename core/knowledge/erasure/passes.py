@@ -96,12 +96,12 @@ class HeadPasses:
 
     def _run(self, readout: Readout, metric: Metric, texts: Sequence[PassText], replaced: _Replaced | None) -> object:
         self.check()
-        of_pass = Pass(
+        observed_pass = Pass(
             calls=self.checkpoint.attentions[self.settings.kind].calls,
             gates=gates(self.checkpoint, self.settings),
             on_output=None if replaced is None else _AtHead(texts, self.head, self.pooling, replaced),
         )
-        return observe(model_of(self.checkpoint, metric, self.settings.kind), readout.inputs(), of_pass)
+        return observe(model_of(self.checkpoint, metric, self.settings.kind), readout.inputs(), observed_pass)
 
 
 class _AtHead:

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.axes import role_colors, tooltips
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, drawable, of_kind, template
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, drawable, rows_of, template
 
 COLUMNS: Final = 4
 """Grids per row, so that each is legible on a phone; more grids start a new band."""
@@ -178,11 +178,11 @@ def _frame_layers(wall: _Wall, roles: tuple[str, ...]) -> "list[alt.Chart]":
     x, y = _across(wall), _down("top", wall, roles)
     checkpoint, role = alt.Tooltip("checkpoint:N", title="checkpoint"), alt.Tooltip("role:N", title="role")
     counts = [alt.Tooltip(f"{kind}:N", title=f"heads {kind}") for kind in ("held", "gained", "lost")]
-    frame = of_kind("frame").mark_rect(fillOpacity=0, stroke=INK, strokeWidth=0.7, strokeOpacity=0.45)
+    frame = rows_of("frame").mark_rect(fillOpacity=0, stroke=INK, strokeWidth=0.7, strokeOpacity=0.45)
     room = alt.expr(f"width / {wall.columns} - 4")
-    number = of_kind("frame").mark_text(color=INK, align="left", limit=room, fontSize=10, dy=-6)
+    number = rows_of("frame").mark_text(color=INK, align="left", limit=room, fontSize=10, dy=-6)
     # Long names are cut at the start: their ends distinguish the steps of one run.
-    name = of_kind("name").mark_text(color=INK, align="left", limit=room, fontSize=12, fontWeight="bold", dir="rtl")
+    name = rows_of("name").mark_text(color=INK, align="left", limit=room, fontSize=12, fontWeight="bold", dir="rtl")
     return [
         frame.encode(x=x, x2=alt.X2("right"), y=y, y2=alt.Y2("bottom"), tooltip=[checkpoint, role, *counts]),
         number.encode(x=x, y=y, text=alt.Text("label:N")),
@@ -195,10 +195,10 @@ def _cell_layers(wall: _Wall, roles: tuple[str, ...]) -> "list[alt.Chart]":
     x, y = _across(wall), _down("top", wall, roles)
     tooltip = tooltips("checkpoint", "role", "layer", "head", ("kind", "role is"))
     side = f"min({wall.cell:g}, width / {wall.columns * wall.n_heads})"
-    held = of_kind("held").mark_rect(fillOpacity=0.7)
-    gained = of_kind("gained").mark_rect(stroke=INK, strokeWidth=alt.expr(f"{side} < 5 ? 1 : 1.6"))
-    lost = of_kind("lost").mark_rect(fillOpacity=0, strokeWidth=1)
-    cross = of_kind("lost").mark_rule(color=INK, strokeWidth=1)
+    held = rows_of("held").mark_rect(fillOpacity=0.7)
+    gained = rows_of("gained").mark_rect(stroke=INK, strokeWidth=alt.expr(f"{side} < 5 ? 1 : 1.6"))
+    lost = rows_of("lost").mark_rect(fillOpacity=0, strokeWidth=1)
+    cross = rows_of("lost").mark_rule(color=INK, strokeWidth=1)
     cells = [
         held.encode(color=role_colors(alt.Color, roles), tooltip=tooltip),
         gained.encode(fill=role_colors(alt.Fill, roles), tooltip=tooltip),

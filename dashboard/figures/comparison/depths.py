@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from attention_sieve.dashboard.figures import axes
 from attention_sieve.dashboard.figures.appearance import LOOKS
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, drawable, of_kind, template
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, drawable, rows_of, template
 
 LANE: Final = 84
 """Height of one role's row of lines, in pixels."""
@@ -102,7 +102,7 @@ def _depth_spec(names: tuple[str, ...], roles: tuple[str, ...]) -> Spec:
     tooltip = axes.tooltips(
         "checkpoint", "role", "layer", ("depth", "relative depth", ".2f"), ("share", "share of heads", ".3~f")
     )
-    rows = of_kind("share").encode(x=x, detail=alt.Detail("role:N"))
+    rows = rows_of("share").encode(x=x, detail=alt.Detail("role:N"))
     left = axes.lane_names([LOOKS[role].lines for role in reversed(roles)], FULL / 2)
     right = axes.lane_ends(len(roles), FULL, "1", "share of the layer's heads")
     return template(
@@ -125,7 +125,7 @@ def _shares_spec(names: tuple[str, ...], roles: tuple[str, ...]) -> Spec:
 
     y = _bar_position(names, roles)
     tooltip = axes.tooltips("checkpoint", "role", "heads", ("of", "of heads"), ("share", "share", ".1%"))
-    bar = of_kind("bar").mark_rect(stroke=INK, strokeWidth=0.5, strokeOpacity=0.5)
+    bar = rows_of("bar").mark_rect(stroke=INK, strokeWidth=0.5, strokeOpacity=0.5)
     bar = bar.encode(
         x=share("zero"),
         x2=alt.X2("share"),
@@ -135,8 +135,8 @@ def _shares_spec(names: tuple[str, ...], roles: tuple[str, ...]) -> Spec:
         tooltip=tooltip,
     )
     style = {"color": INK, "align": "left", "baseline": "top", "dx": 4, "dy": 2, "fontSize": 11}
-    percent = of_kind("bar").mark_text(**style).encode(x=share("share"), y=y, text=alt.Text("share:N", format=".0%"))
-    missing = of_kind("none").mark_text(**style).encode(x=alt.XValue(0), y=y, text=alt.Text("label:N"))
+    percent = rows_of("bar").mark_text(**style).encode(x=share("share"), y=y, text=alt.Text("share:N", format=".0%"))
+    missing = rows_of("none").mark_text(**style).encode(x=alt.XValue(0), y=y, text=alt.Text("label:N"))
     return template(
         alt.layer(bar, percent, missing),
         title="Share of all heads that hold each role",

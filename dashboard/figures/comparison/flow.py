@@ -22,7 +22,7 @@ from attention_sieve.dashboard.figures.figure import (
     alt,
     counted,
     drawable,
-    of_kind,
+    rows_of,
     template,
 )
 
@@ -206,7 +206,7 @@ def _spec(height: int) -> Spec:
 
 
 def _band_marks(height: int) -> "alt.Chart":
-    bands = of_kind("band").mark_area(orient="vertical", interpolate="monotone", line=False, cursor="pointer")
+    bands = rows_of("band").mark_area(orient="vertical", interpolate="monotone", line=False, cursor="pointer")
     pointed_at = alt.selection_point(name="pointed", fields=["mark"], on="pointerover", clear="pointerout", empty=False)
     return bands.add_params(pointed_at, alt.selection_point(name=CHOICE, fields=["mark"])).encode(
         x=_across(),
@@ -223,9 +223,9 @@ def _band_marks(height: int) -> "alt.Chart":
 def _side_marks(side: str, height: int) -> "tuple[alt.Chart, alt.Chart, alt.Chart]":
     """The bars of one side, their names, and the name of the checkpoint above them."""
     inwards, align = (1, "left") if side == "a" else (-1, "right")
-    bars = of_kind(f"bar {side}")
+    bars = rows_of(f"bar {side}")
     names = bars.mark_text(color=INK, fontSize=12, align=align, dx=inwards * (BAR + 4))
-    title = of_kind(f"name {side}").mark_text(
+    title = rows_of(f"name {side}").mark_text(
         color=INK, fontSize=12, align=align, fontWeight="bold", baseline="bottom", dy=-6
     )
     return (

@@ -14,7 +14,7 @@ from attention_sieve.core.roles.measures import Scale
 from attention_sieve.core.statistics.means import half_interval, moments
 from attention_sieve.dashboard.figures import axes
 from attention_sieve.dashboard.figures.appearance import LOOKS, WORDS
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, of_kind, template
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, rows_of, template
 from attention_sieve.dashboard.figures.roles.layers import NARROWEST
 from attention_sieve.dashboard.figures.surface.head_dots import DotSeries, head_dots
 
@@ -189,12 +189,12 @@ def _shift_spec(roles: tuple[str, ...], n_layers: int, scale: Scale, ends: axes.
         ("high", "to", "+.3~f"),
         "texts",
     )
-    zero = of_kind("zero").mark_rule(color=INK).encode(y=change("value"))
-    line = of_kind("shift").mark_line(strokeWidth=1.2, opacity=0.6)
+    zero = rows_of("zero").mark_rule(color=INK).encode(y=change("value"))
+    line = rows_of("shift").mark_line(strokeWidth=1.2, opacity=0.6)
     line = line.encode(x=x, y=y, stroke=axes.role_colors(alt.Stroke, roles, legend))
-    interval = of_kind("interval").mark_rule(color=INK, strokeWidth=1.5)
+    interval = rows_of("interval").mark_rule(color=INK, strokeWidth=1.5)
     interval = interval.encode(x=x, y=change("low"), y2=alt.Y2("high"), tooltip=tooltip)
-    point = of_kind("shift").mark_point(filled=True, opacity=1, size=70, stroke=INK, strokeWidth=1.2)
+    point = rows_of("shift").mark_point(filled=True, opacity=1, size=70, stroke=INK, strokeWidth=1.2)
     fill, shape = axes.role_colors(alt.Fill, roles, legend), axes.role_shapes(roles, legend)
     point = point.encode(x=x, y=y, fill=fill, shape=shape, tooltip=tooltip)
     return template(
@@ -247,8 +247,8 @@ def _bars(roles: tuple[str, ...], n_layers: int) -> "list[alt.Chart]":
     x, y = _layer_position(n_layers), alt.Y("zero:Q", scale=axes.lane_scale(len(roles)), axis=names)
     color = axes.role_colors(alt.Color, roles)
     tooltip = axes.tooltips("role", "layer", ("kind", "change"), "heads", ("of", "of heads"))
-    gained = of_kind("gained").mark_bar(stroke=INK, strokeWidth=0.5, strokeOpacity=0.5)
-    lost = of_kind("lost").mark_bar(stroke=INK, strokeWidth=1.5, strokeDash=[3, 2], fillOpacity=0.25)
+    gained = rows_of("gained").mark_bar(stroke=INK, strokeWidth=0.5, strokeOpacity=0.5)
+    lost = rows_of("lost").mark_bar(stroke=INK, strokeWidth=1.5, strokeDash=[3, 2], fillOpacity=0.25)
     return [bars.encode(x=x, y=y, y2=alt.Y2("end"), color=color, tooltip=tooltip) for bars in (gained, lost)]
 
 
@@ -268,9 +268,9 @@ def _bar_numbers(n_roles: int, n_layers: int) -> "list[alt.Chart]":
     )
     x, y = _layer_position(n_layers), alt.Y("end:Q", scale=axes.lane_scale(n_roles), axis=ends)
     fits = alt.expr(f"width / {n_layers} < {2 * NARROWEST} ? 0 : 1")
-    gained = of_kind("gained").mark_text(color=INK, fontSize=10, opacity=fits, baseline="bottom", dy=-2)
-    lost = of_kind("lost").mark_text(color=INK, fontSize=10, opacity=fits, baseline="top", dy=3)
-    scale = of_kind("scale").mark_text(color=INK, fontSize=10, align="left", baseline="middle", dx=6)
+    gained = rows_of("gained").mark_text(color=INK, fontSize=10, opacity=fits, baseline="bottom", dy=-2)
+    lost = rows_of("lost").mark_text(color=INK, fontSize=10, opacity=fits, baseline="top", dy=3)
+    scale = rows_of("scale").mark_text(color=INK, fontSize=10, align="left", baseline="middle", dx=6)
     return [
         *(numbers.encode(x=x, y=y, text=alt.Text("label:N")) for numbers in (gained, lost)),
         scale.encode(x=alt.XValue("width"), y=y, text=alt.Text("label:N")),
@@ -317,7 +317,7 @@ def _scatter_spec(roles: tuple[str, ...], scale: Scale, ends: axes.Ends) -> Spec
         "texts",
         "differs",
     )
-    points = of_kind("head").mark_point(size=44, opacity=1)
+    points = rows_of("head").mark_point(size=44, opacity=1)
     points = points.encode(
         x=x,
         y=y,
@@ -329,7 +329,7 @@ def _scatter_spec(roles: tuple[str, ...], scale: Scale, ends: axes.Ends) -> Spec
         strokeOpacity=differs.then(alt.value(1)).otherwise(alt.value(0.7)),
         tooltip=tooltip,
     )
-    diagonal = of_kind("diagonal").mark_line(color=INK, strokeDash=[5, 3], strokeWidth=1.2).encode(x=x, y=y)
+    diagonal = rows_of("diagonal").mark_line(color=INK, strokeDash=[5, 3], strokeWidth=1.2).encode(x=x, y=y)
     return template(
         alt.layer(diagonal, points, axes.note()),
         title=f"Mean {words.nouns} of all heads: b against a",

@@ -16,7 +16,7 @@ from attention_sieve.core.roles.measures import Scale
 from attention_sieve.dashboard.figures import axes
 from attention_sieve.dashboard.figures.appearance import LOOKS, WORDS
 from attention_sieve.dashboard.figures.comparison.shifts import NO_CHANGE, change_axis
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, drawable, of_kind, template
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, drawable, rows_of, template
 
 HEIGHT: Final = 260
 LINE: Final = 14
@@ -127,10 +127,10 @@ def across(axis: Axis) -> "alt.X":
 def focus_layers(x: "alt.X") -> "list[alt.Chart]":
     """The line through the checkpoint in focus, and its name."""
     name = {"color": INK, "fontSize": 11, "baseline": "bottom", "limit": alt.expr("width / 2"), "dir": "rtl"}
-    left = of_kind("left").mark_text(**name, align="right", dx=-4)
-    right = of_kind("right").mark_text(**name, align="left", dx=4)
+    left = rows_of("left").mark_text(**name, align="right", dx=-4)
+    right = rows_of("right").mark_text(**name, align="left", dx=4)
     return [
-        of_kind("marked").mark_rule(color=INK, strokeDash=[5, 3]).encode(x=x),
+        rows_of("marked").mark_rule(color=INK, strokeDash=[5, 3]).encode(x=x),
         *(side.encode(x=x, y=alt.YValue(-6), text=alt.Text("label:N")) for side in (left, right)),
     ]
 
@@ -153,10 +153,10 @@ def _roles_spec(roles: tuple[str, ...], axis: Axis, top: int) -> Spec:
         return alt.Y(field, type="quantitative", title="heads", scale=scale, axis=ticks)
 
     x = across(axis)
-    floor = of_kind("floor").mark_rule(opacity=0).encode(y=heads("value"))
-    line = of_kind("point").mark_line(strokeWidth=2)
+    floor = rows_of("floor").mark_rule(opacity=0).encode(y=heads("value"))
+    line = rows_of("point").mark_line(strokeWidth=2)
     line = line.encode(x=x, y=heads("heads"), stroke=axes.role_colors(alt.Stroke, roles))
-    point = of_kind("point").mark_point(size=60, stroke=INK, strokeWidth=1, opacity=1)
+    point = rows_of("point").mark_point(size=60, stroke=INK, strokeWidth=1, opacity=1)
     point = point.encode(
         x=x,
         y=heads("heads"),
@@ -164,7 +164,7 @@ def _roles_spec(roles: tuple[str, ...], axis: Axis, top: int) -> Spec:
         shape=axes.role_shapes(roles),
         tooltip=[*axes.tooltips("role"), *_of_checkpoint(axis), *axes.tooltips("heads")],
     )
-    name = of_kind("end").mark_text(color=INK, align="left", dx=9, fontSize=11)
+    name = rows_of("end").mark_text(color=INK, align="left", dx=9, fontSize=11)
     name = name.encode(x=x, y=heads("heads"), text=alt.Text("label:N"))
     return template(
         alt.layer(floor, *focus_layers(x), *([line] if isinstance(axis, int) else []), point, name),
@@ -183,9 +183,9 @@ def _shift_spec(role: str, axis: Axis, scale: Scale, ends: axes.Ends) -> Spec:
     x, y = across(axis), change("change")
     color = LOOKS[role].color
     change_tooltip = axes.tooltips(("change", "mean change, b − a", "+.3~f"))
-    floor = of_kind("floor").mark_rule(color=INK).encode(y=change("value"))
-    line = of_kind("point").mark_line(strokeWidth=2, color=color).encode(x=x, y=y)
-    point = of_kind("point").mark_point(
+    floor = rows_of("floor").mark_rule(color=INK).encode(y=change("value"))
+    line = rows_of("point").mark_line(strokeWidth=2, color=color).encode(x=x, y=y)
+    point = rows_of("point").mark_point(
         size=60, stroke=INK, strokeWidth=1, opacity=1, fill=color, shape=LOOKS[role].shape
     )
     point = point.encode(x=x, y=y, tooltip=_of_checkpoint(axis) + change_tooltip)

@@ -10,7 +10,7 @@ import pandas as pd
 from attention_sieve.core.importance.agreement import Agreement
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.axes import note, note_rows, places_axis, tooltips
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, of_kind, template
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, rows_of, template
 
 ROW: Final = 34
 """Pixels of one measure."""
@@ -80,9 +80,9 @@ def _measures_spec(measures: tuple[str, ...]) -> Spec:
     names = alt.Axis(labelLimit=170, ticks=False, domain=False, labelPadding=6)
     y = alt.Y("measure:N", title=None, sort=None, scale=alt.Scale(domain=list(measures)), axis=names)
     tooltip = _tooltip(alt.Tooltip("measure:N", title="measure"))
-    zero = of_kind("zero").mark_rule(color=INK, strokeDash=[5, 3]).encode(x=_correlation(alt.X, "spearman"))
-    interval = of_kind("interval").mark_rule(color=INK, strokeWidth=2)
-    dot = of_kind("measure").mark_point(shape="circle", filled=True, color=HEAD_COLORS[0], size=110, opacity=1)
+    zero = rows_of("zero").mark_rule(color=INK, strokeDash=[5, 3]).encode(x=_correlation(alt.X, "spearman"))
+    interval = rows_of("interval").mark_rule(color=INK, strokeWidth=2)
+    dot = rows_of("measure").mark_point(shape="circle", filled=True, color=HEAD_COLORS[0], size=110, opacity=1)
     return template(
         alt.layer(
             zero,
@@ -99,9 +99,9 @@ def _measures_spec(measures: tuple[str, ...]) -> Spec:
 @lru_cache(maxsize=32)
 def _layers_spec(measure: str, n_layers: int) -> Spec:
     x, tooltip = places_axis("layer", n_layers, HALF), _tooltip(alt.Tooltip("layer:Q", title="layer"))
-    zero = of_kind("zero").mark_rule(color=INK, strokeDash=[5, 3]).encode(y=_correlation(alt.Y, "spearman"))
-    interval = of_kind("interval").mark_rule(color=INK, strokeWidth=2)
-    dot = of_kind("layer").mark_point(shape="circle", filled=True, color=HEAD_COLORS[0], size=90, opacity=1)
+    zero = rows_of("zero").mark_rule(color=INK, strokeDash=[5, 3]).encode(y=_correlation(alt.Y, "spearman"))
+    interval = rows_of("interval").mark_rule(color=INK, strokeWidth=2)
+    dot = rows_of("layer").mark_point(shape="circle", filled=True, color=HEAD_COLORS[0], size=90, opacity=1)
     return template(
         alt.layer(
             zero,

@@ -11,7 +11,7 @@ from attention_sieve.core.importance.pruning.curves import Curve
 from attention_sieve.core.importance.pruning.orders import RANDOM
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.axes import Ends, series_channel, series_line, series_points, tooltips
-from attention_sieve.dashboard.figures.figure import GREY, Figure, Spec, alt, counted, interval, of_kind, template
+from attention_sieve.dashboard.figures.figure import GREY, Figure, Spec, alt, counted, interval, rows_of, template
 
 HEIGHT: Final = 320
 
@@ -106,13 +106,13 @@ def _spec(orders: tuple[str, ...], name: str, ends: Ends, has_interval: bool) ->
         scale = alt.Scale(domain=list(ends), zero=False, nice=True)
         return alt.Y(field, type="quantitative", title=name, scale=scale, axis=alt.Axis(format=".3~g", tickCount=6))
 
-    color, points = series_channel(alt.Color, orders, HEAD_COLORS), of_kind("point").encode(x=x, y=y("score"))
-    random = of_kind("random").mark_area(aria=False, color=GREY, opacity=0.25)
-    mean = of_kind("random").mark_line(aria=False, color=GREY, strokeWidth=2, strokeDash=[2, 3])
-    interval = of_kind("interval").mark_area(aria=False, opacity=0.2)
+    color, points = series_channel(alt.Color, orders, HEAD_COLORS), rows_of("point").encode(x=x, y=y("score"))
+    random = rows_of("random").mark_area(aria=False, color=GREY, opacity=0.25)
+    mean = rows_of("random").mark_line(aria=False, color=GREY, strokeWidth=2, strokeDash=[2, 3])
+    interval = rows_of("interval").mark_area(aria=False, opacity=0.2)
     share = alt.Tooltip("share:Q", title="share removed", format=".0%")
     removed = alt.Tooltip("removed:Q", title="heads removed", format=",d")
-    drawn = of_kind("random").mark_point(filled=True, size=30, opacity=1, color=GREY)
+    drawn = rows_of("random").mark_point(filled=True, size=30, opacity=1, color=GREY)
     return template(
         alt.layer(
             random.encode(x=x, y=y("least"), y2=alt.Y2("most")),

@@ -8,7 +8,7 @@ import pandas as pd
 
 from attention_sieve.core.importance.pruning.curves import KeptFunction
 from attention_sieve.dashboard.figures.axes import series_line, series_points, tooltips
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, of_kind, template
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, rows_of, template
 
 HEIGHT: Final = 260
 
@@ -57,8 +57,8 @@ def _spec(names: tuple[str, ...]) -> Spec:
         return {"shorthand": f"{field}:Q", "title": title, "scale": alt.Scale(domain=[0, 1], nice=False), "axis": ticks}
 
     x, y = alt.X(**axis("share", "share of heads removed")), alt.Y(**axis("kept", "share of its heads kept"))
-    even = of_kind("even").mark_line(aria=False, color=INK, strokeDash=[2, 3], strokeOpacity=0.6)
-    points = of_kind("point").encode(x=x, y=y)
+    even = rows_of("even").mark_line(aria=False, color=INK, strokeDash=[2, 3], strokeOpacity=0.6)
+    points = rows_of("point").encode(x=x, y=y)
     tooltip = tooltips(
         "function", ("removed", "heads removed", ",d"), ("count", "kept"), ("random", "kept at random (95% of draws)")
     )

@@ -12,7 +12,17 @@ from attention_sieve.core.importance.pruning.curves import Curve
 from attention_sieve.core.importance.pruning.orders import RANDOM
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.axes import series_channel, series_line, series_points, tooltips
-from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, alt, interval, of_kind, percent, template
+from attention_sieve.dashboard.figures.figure import (
+    GREY,
+    INK,
+    Figure,
+    Spec,
+    alt,
+    interval,
+    percent,
+    rows_of,
+    template,
+)
 from attention_sieve.dashboard.figures.importance.curves import random_band
 
 DENSITIES_HEIGHT: Final = 240
@@ -78,11 +88,11 @@ def _densities_spec(names: tuple[str, ...]) -> Spec:
         scale=alt.Scale(domain=[0, 1], nice=False),
         axis=alt.Axis(values=[0, 0.25, 0.5, 0.75, 1], format=".2~f"),
     )
-    stems = of_kind("stem").encode(x=x, y=y)
+    stems = rows_of("stem").encode(x=x, y=y)
     tooltip = tooltips("head", ("what", "gate"), ("height", "probability", ".2f"))
     return template(
         alt.layer(
-            series_line(of_kind("line").encode(x=x, y=y), names),
+            series_line(rows_of("line").encode(x=x, y=y), names),
             stems.mark_rule(strokeWidth=3, aria=False).encode(
                 y2=alt.Y2(datum=0), color=series_channel(alt.Color, names, HEAD_COLORS)
             ),
@@ -175,9 +185,9 @@ def _scores_spec(name: str, ends: tuple[float, float], order: str, *, has_random
         scale = alt.Scale(domain=list(ends), nice=False, zero=False)
         return alt.Y(field, type="quantitative", title=name, scale=scale, axis=alt.Axis(tickCount=5, format=".3~g"))
 
-    runs = of_kind("run")
+    runs = rows_of("run")
     tooltip = tooltips("penalty", ("left", "heads open"), ("score", name, ".4~g"), ("interval", "95% interval"))
-    full, pruned, random = of_kind("full"), of_kind("order"), of_kind("random")
+    full, pruned, random = rows_of("full"), rows_of("order"), rows_of("random")
     order_tooltip = tooltips("order", ("removed", "heads removed"), ("score", name, ".4~g"))
     random_layers = [
         random.mark_area(color=GREY, opacity=0.25, aria=False).encode(x=share, y=y("least"), y2=alt.Y2("most")),

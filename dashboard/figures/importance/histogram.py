@@ -10,7 +10,7 @@ from jaxtyping import Float
 from attention_sieve.core.attention.settings import head_names
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.axes import tooltips
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, of_kind, template
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, rows_of, template
 
 BINS: Final = 24
 HEIGHT: Final = 240
@@ -74,7 +74,7 @@ def _spec(name: str, ends: tuple[float, float], most: int, side: Side) -> Spec:
             axis=alt.Axis(format=".3~g", labelOverlap="parity", tickCount=8, grid=False),
         )
 
-    bar = of_kind("bar").mark_rect(fill=HEAD_COLORS[0], stroke=INK, strokeWidth=0.5, strokeOpacity=0.5)
+    bar = rows_of("bar").mark_rect(fill=HEAD_COLORS[0], stroke=INK, strokeWidth=0.5, strokeOpacity=0.5)
     bar = bar.encode(
         x=x("left"),
         x2=alt.X2("right"),
@@ -86,9 +86,9 @@ def _spec(name: str, ends: tuple[float, float], most: int, side: Side) -> Spec:
             ("heads", "number of heads"), ("names", "which"), ("left", "from", ".4~g"), ("right", "to", ".4~g")
         ),
     )
-    line = of_kind("full").mark_rule(color=INK, strokeDash=[6, 4], strokeWidth=2).encode(x=x("score"))
+    line = rows_of("full").mark_rule(color=INK, strokeDash=[6, 4], strokeWidth=2).encode(x=x("score"))
     align, dx = ("right", -5) if side == "left" else ("left", 5)
-    label = of_kind("full").mark_text(color=INK, align=align, dx=dx, baseline="top")
+    label = rows_of("full").mark_text(color=INK, align=align, dx=dx, baseline="top")
     label = label.encode(x=x("score"), y=alt.YValue(2), text=alt.Text("label:N"))
     return template(
         alt.layer(bar, line, label),

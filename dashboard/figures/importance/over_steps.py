@@ -18,8 +18,8 @@ from attention_sieve.dashboard.figures.figure import (
     alt,
     counted,
     interval,
-    of_kind,
     percent,
+    rows_of,
     template,
 )
 
@@ -165,8 +165,8 @@ def _lines(x: "alt.X", color: "alt.Color", line: str, name: str, number: str, en
         ("value", name, ".1%" if number == ".0%" else number),
         ("interval", "95% interval"),
     )
-    point, interval = of_kind("point"), of_kind("interval").mark_rule(aria=False, strokeWidth=2)
-    names = of_kind("name").mark_text(color=INK, align="left", dx=8, fontSize=11)
+    point, interval = rows_of("point"), rows_of("interval").mark_rule(aria=False, strokeWidth=2)
+    names = rows_of("name").mark_text(color=INK, align="left", dx=8, fontSize=11)
     return alt.layer(
         interval.encode(x=x, y=y("low"), y2=alt.Y2("high"), color=color),
         point.mark_line(aria=False, strokeWidth=2).encode(

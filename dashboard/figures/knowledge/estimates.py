@@ -11,7 +11,7 @@ from attention_sieve.core.knowledge.report import Estimate
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.axes import Ends, series_channel, tooltips
 from attention_sieve.dashboard.figures.comparison.steps import Axis, across, apart_at, axis_of
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, drawable, of_kind, percent, template
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, drawable, percent, rows_of, template
 from attention_sieve.dashboard.figures.knowledge.words import ACCURACY, score_axis, score_ends, score_tooltips, written
 
 ROW: Final = 44
@@ -84,7 +84,7 @@ def _gains_spec(tasks: tuple[str, ...], ends: Ends) -> Spec:
     layers = []
     for number in range(3):
         offset = APART * (number - 1)
-        series = of_kind("dot").transform_filter(f"datum.series == {number}")
+        series = rows_of("dot").transform_filter(f"datum.series == {number}")
         bar = series.mark_rule(strokeWidth=2, yOffset=offset, aria=False)
         layers.append(bar.encode(x=x("low"), x2=alt.X2("high"), y=y, color=color))
         dot = series.mark_point(filled=True, size=80, opacity=1, yOffset=offset)
@@ -146,7 +146,7 @@ def _checkpoints_spec(axis: Axis, kinds: tuple[str, ...], name: str, ends: Ends)
     x, y = across(axis), score_axis("value", name, ends)
     color, shape = series_channel(alt.Color, kinds, HEAD_COLORS), series_channel(alt.Shape, kinds, SHAPES)
     tooltip = [*tooltips("checkpoint", ("what", "vector of")), *score_tooltips(name)]
-    scores = of_kind("score")
+    scores = rows_of("score")
     intervals = scores.mark_rule(strokeOpacity=0.7, aria=False)
     line = scores.mark_line(strokeWidth=2, aria=False).encode(x=x, y=y, color=color)
     points = scores.mark_point(filled=True, size=70, opacity=1)

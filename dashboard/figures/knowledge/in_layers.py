@@ -19,7 +19,7 @@ from attention_sieve.dashboard.figures.figure import (
     drawable,
     head_choice,
     head_rows,
-    of_kind,
+    rows_of,
     template,
 )
 from attention_sieve.dashboard.figures.knowledge.words import (
@@ -129,19 +129,19 @@ def _violins_description(scores: Sequence[Scores], outputs: Float[np.ndarray, " 
 @lru_cache(maxsize=32)
 def _violins_spec(n_layers: int, labels: tuple[str, ...], name: str, ends: Ends) -> Spec:
     x, y = places_axis("at", n_layers, 0.5), score_axis("value", name, ends)
-    violin = of_kind("violin").mark_area(
+    violin = rows_of("violin").mark_area(
         orient="horizontal", strokeOpacity=0.9, strokeWidth=1.2, aria=False, tooltip=False
     )
     full = alt.when("datum.series == 0").then(alt.value(FULL)).otherwise(alt.value(0))
     edge, inside = (series_channel(channel, labels, HEAD_COLORS) for channel in (alt.Stroke, alt.Fill))
     tooltip = tooltips(("name", "head"), ("value", name, ".3f"))
     layer_tooltip = tooltips(("layer", "output of layer"), ("value", name, ".3f"))
-    dots = of_kind("head").mark_point(
+    dots = rows_of("head").mark_point(
         shape="circle", filled=True, color=HEAD_COLORS[0], size=42, opacity=0.85, cursor="pointer"
     )
-    ring = of_kind("chosen").mark_point(shape="circle", filled=False, color=INK, size=150, strokeWidth=2.2, opacity=1)
-    names = of_kind("chosen").mark_text(color=INK, fontSize=11, dy=-13, tooltip=False)
-    output = of_kind("output").mark_point(shape=STAR, filled=True, color=INK, size=110, opacity=1)
+    ring = rows_of("chosen").mark_point(shape="circle", filled=False, color=INK, size=150, strokeWidth=2.2, opacity=1)
+    names = rows_of("chosen").mark_text(color=INK, fontSize=11, dy=-13, tooltip=False)
+    output = rows_of("output").mark_point(shape=STAR, filled=True, color=INK, size=110, opacity=1)
     return template(
         alt.layer(
             violin.encode(
@@ -211,9 +211,9 @@ def _sorted_spec(shape: tuple[int, int], name: str, most: float) -> Spec:
     sign = alt.when("datum.value < 0").then(alt.value(LESS)).otherwise(alt.value(AMOUNT))
     strength = alt.FillOpacity("strength:Q", scale=alt.Scale(domain=[0, most], range=[0, STRONGEST]), legend=None)
     area = {"x": x("left"), "x2": alt.X2("right"), "y": y("top"), "y2": alt.Y2("bottom")}
-    cells = of_kind("cell").transform_calculate(strength="abs(datum.value)")
+    cells = rows_of("cell").transform_calculate(strength="abs(datum.value)")
     cells = cells.mark_rect(cursor="pointer", stroke=INK, strokeOpacity=0.25, strokeWidth=1)
-    ring = of_kind("chosen").mark_rect(fillOpacity=0, stroke=INK, strokeWidth=2.5, tooltip=False, aria=False)
+    ring = rows_of("chosen").mark_rect(fillOpacity=0, stroke=INK, strokeWidth=2.5, tooltip=False, aria=False)
     layers = [
         cells.encode(
             **area, fill=sign, fillOpacity=strength, tooltip=tooltip, description=alt.Description("name:N")
@@ -221,7 +221,7 @@ def _sorted_spec(shape: tuple[int, int], name: str, most: float) -> Spec:
         ring.encode(**area),
     ]
     if n_heads <= NAMED:
-        text = of_kind("cell").transform_calculate(label="'H' + datum.head").mark_text(color=INK, fontSize=10)
+        text = rows_of("cell").transform_calculate(label="'H' + datum.head").mark_text(color=INK, fontSize=10)
         layers.append(text.encode(x=x("place"), y=y("layer"), text=alt.Text("label:N")))
     return template(
         alt.layer(*layers),

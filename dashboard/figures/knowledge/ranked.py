@@ -11,7 +11,7 @@ from attention_sieve.core.attention.settings import head_name
 from attention_sieve.core.knowledge.reconstruction import Reconstruction
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.axes import Ends, series_line, series_points, tooltips
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, drawable, of_kind, template
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, drawable, rows_of, template
 from attention_sieve.dashboard.figures.knowledge.words import (
     NAME,
     Scores,
@@ -78,7 +78,7 @@ def _curves_spec(labels: tuple[str, ...], most: int, name: str, ends: Ends) -> S
     x = rank_axis("rank:Q", RANKS, most)
     y = score_axis("value", name, ends)
     tooltip = tooltips(("name", "head"), "checkpoint", ("rank", "place", "d"), ("value", name, ".3f"))
-    heads = of_kind("head").encode(x=x, y=y)
+    heads = rows_of("head").encode(x=x, y=y)
     return template(
         alt.layer(
             *baseline_marks(rank_axis("place:Q", RANKS, most), y),
@@ -141,7 +141,7 @@ def _number_description(reconstruction: Reconstruction, best_layer: float, name:
 @lru_cache(maxsize=32)
 def _number_spec(most: int, name: str, ends: Ends, ends_above: bool) -> Spec:
     x = rank_axis("n:Q", "heads together, the best first", most)
-    step, layer, enough = of_kind("step"), of_kind("layer"), of_kind("enough")
+    step, layer, enough = rows_of("step"), rows_of("layer"), rows_of("enough")
     tooltip = [*tooltips(("n", "heads", "d"), ("last", "the last one")), *score_tooltips(name)]
     y = score_axis("value", name, ends)
     side: Literal["top", "bottom"] = "top" if ends_above else "bottom"  # the line of heads is on the other side

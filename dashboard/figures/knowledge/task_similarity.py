@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from attention_sieve.dashboard.figures.appearance import LESS, MORE
 from attention_sieve.dashboard.figures.axes import tooltips
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, drawable, of_kind, template
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, drawable, rows_of, template
 
 ROW: Final = 30
 """Height of a task in pixels."""
@@ -108,11 +108,11 @@ def _spec(n_tasks: int) -> Spec:
         return alt.Y(field, type="quantitative", scale=down, axis=None)
 
     sign = alt.when("datum.value < 0").then(alt.value(LESS)).otherwise(alt.value(MORE))
-    cells = of_kind("cell")
+    cells = rows_of("cell")
     tooltip = tooltips("task", ("other", "and"), ("value", "correlation over heads", ".3f"))
     rect = cells.transform_calculate(strength="abs(datum.value)").mark_rect()
     strength = alt.FillOpacity("strength:Q", scale=alt.Scale(domain=[0, 1], range=[0, STRONGEST]), legend=None)
-    branch = of_kind("branch").mark_line(color=INK, strokeWidth=1.2, strokeJoin="miter", aria=False, tooltip=False)
+    branch = rows_of("branch").mark_line(color=INK, strokeWidth=1.2, strokeJoin="miter", aria=False, tooltip=False)
     return template(
         alt.layer(
             rect.encode(
@@ -121,7 +121,7 @@ def _spec(n_tasks: int) -> Spec:
             cells.mark_text(color=INK, fontSize=10, tooltip=False).encode(
                 x=x("middle"), y=y("row"), text=alt.Text("value:Q", format=".2f")
             ),
-            of_kind("name")
+            rows_of("name")
             .mark_text(color=INK, align="left", fontSize=11)
             .encode(x=x("middle"), y=y("row"), text=alt.Text("label:N")),
             branch.encode(x=x("middle"), y=y("row"), detail=alt.Detail("merge:N"), order=alt.Order("corner:Q")),

@@ -9,7 +9,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from attention_sieve.dashboard.figures.axes import Ends, tooltips
-from attention_sieve.dashboard.figures.figure import INK, alt, of_kind
+from attention_sieve.dashboard.figures.figure import INK, alt, rows_of
 
 ACCURACY: Final = "accuracy"
 CORRELATION: Final = "Pearson correlation"
@@ -69,7 +69,7 @@ def baseline_rows(baselines: Mapping[str, float], name: str, ends: Ends) -> "pd.
 
 def baseline_marks(x: "alt.X", y: "alt.Y") -> "list[alt.Chart]":
     """The lines and names of `baseline_rows`."""
-    rows = of_kind("baseline")
+    rows = rows_of("baseline")
     names = {"color": INK, "align": "left", "dx": 4}
     below = rows.transform_filter("datum.below").mark_text(**names, baseline="top", dy=4)
     above = rows.transform_filter("!datum.below").mark_text(**names, baseline="bottom", dy=-3)

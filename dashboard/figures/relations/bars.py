@@ -21,8 +21,8 @@ from attention_sieve.dashboard.figures.figure import (
     alt,
     counted,
     drawable,
-    of_kind,
     percent,
+    rows_of,
     template,
 )
 
@@ -117,11 +117,11 @@ _share = partial(shares_axis, title="right (share of cases)", end=END)
 @cache
 def _spec(n_relations: int, has_control: bool) -> Spec:
     tooltip = _tooltip(has_control)
-    names = of_kind("head").mark_text(color=INK, align="left", fontSize=10, lineBreak="\n", dy=-6)
+    names = rows_of("head").mark_text(color=INK, align="left", fontSize=10, lineBreak="\n", dy=-6)
     layers = [*_bars(tooltip), names.encode(x=alt.X("labels_at:Q"), y=_relation_position(), text=alt.Text("label:N"))]
     reading = ["slim bar: best head on held-out texts, line: interval", "wide grey bar: best fixed offset"]
     if has_control:
-        cross = of_kind("control").mark_point(shape="cross", color=INK, filled=True, size=60, opacity=1)
+        cross = rows_of("control").mark_point(shape="cross", color=INK, filled=True, size=60, opacity=1)
         layers.append(cross.encode(x=_share("random"), y=_relation_position(), tooltip=tooltip))
         reading.append("cross: best head of random weights")
     return template(
@@ -140,9 +140,9 @@ def _relation_position() -> "alt.Y":
 def _bars(tooltip: "list[alt.Tooltip]") -> "list[alt.Chart]":
     y = _relation_position()
     # Without a stroke the fill is nearly invisible in the dark theme.
-    wide = of_kind("baseline").mark_bar(color=GREY, fillOpacity=0.4, stroke=GREY, height=alt.RelativeBandSize(0.86))
-    slim = of_kind("head").mark_bar(height=alt.RelativeBandSize(0.42), stroke=INK, strokeWidth=0.5, strokeOpacity=0.5)
-    interval = of_kind("interval").mark_rule(color=INK, strokeWidth=2)
+    wide = rows_of("baseline").mark_bar(color=GREY, fillOpacity=0.4, stroke=GREY, height=alt.RelativeBandSize(0.86))
+    slim = rows_of("head").mark_bar(height=alt.RelativeBandSize(0.42), stroke=INK, strokeWidth=0.5, strokeOpacity=0.5)
+    interval = rows_of("interval").mark_rule(color=INK, strokeWidth=2)
     direction_color = alt.Color(
         "direction:N", scale=alt.Scale(domain=list(DIRECTION_NAMES), range=list(HEAD_COLORS[:2])), legend=None
     )

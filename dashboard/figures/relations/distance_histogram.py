@@ -10,7 +10,17 @@ import pandas as pd
 from attention_sieve.core.texts.relations import ROOT, Dependencies
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.axes import note, note_rows, tooltips
-from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, alt, counted, drawable, of_kind, template
+from attention_sieve.dashboard.figures.figure import (
+    GREY,
+    INK,
+    Figure,
+    Spec,
+    alt,
+    counted,
+    drawable,
+    rows_of,
+    template,
+)
 
 REACH: Final = 8
 """Largest distance with its own bar on either side; larger distances are counted at the ends."""
@@ -98,7 +108,7 @@ def _spec(n_relations: int) -> Spec:
 
     colors = alt.Scale(domain=["most frequent", "others"], range=[HEAD_COLORS[0], GREY])
     tooltip = tooltips("relation", ("words", "head stands"), "cases", ("share", "share", ".1%"))
-    bar = of_kind("bar").mark_rect(stroke=INK, strokeWidth=0.5, strokeOpacity=0.5)
+    bar = rows_of("bar").mark_rect(stroke=INK, strokeWidth=0.5, strokeOpacity=0.5)
     bar = bar.encode(
         x=_distance_position("left"),
         x2=alt.X2("right"),
@@ -107,9 +117,9 @@ def _spec(n_relations: int) -> Spec:
         color=alt.Color("often:N", scale=colors, legend=None),
         tooltip=tooltip,
     )
-    peak = of_kind("peak").mark_text(color=INK, fontSize=10, baseline="bottom", dy=-2)
+    peak = rows_of("peak").mark_text(color=INK, fontSize=10, baseline="bottom", dy=-2)
     peak = peak.encode(x=_distance_position("distance"), y=y("top"), text=alt.Text("label:N"))
-    name = of_kind("name").mark_text(color=INK, fontSize=12, fontWeight="bold", align="left", baseline="top")
+    name = rows_of("name").mark_text(color=INK, fontSize=12, fontWeight="bold", align="left", baseline="top")
     name = name.encode(x=alt.XValue(4), y=y("top"), text=alt.Text("label:N"))
     return template(
         alt.layer(bar, peak, name, note()),

@@ -27,8 +27,8 @@ from attention_sieve.dashboard.figures.figure import (
     Spec,
     alt,
     counted,
-    of_kind,
     percent,
+    rows_of,
     template,
 )
 from attention_sieve.dashboard.figures.roles.densities import outline
@@ -225,8 +225,8 @@ def _lane_lines(roles: Sequence[str], uniform: Float[np.ndarray, " role"]) -> pd
 def _rules() -> "tuple[alt.Chart, alt.Chart]":
     tau, uniform = ([6, 3], [1, 3])
     return (
-        of_kind("tau").mark_rule(color=INK, strokeDash=tau),
-        of_kind("uniform").mark_rule(color=INK, strokeDash=uniform),
+        rows_of("tau").mark_rule(color=INK, strokeDash=tau),
+        rows_of("uniform").mark_rule(color=INK, strokeDash=uniform),
     )
 
 
@@ -234,7 +234,7 @@ def _rules() -> "tuple[alt.Chart, alt.Chart]":
 def places_spec(violins: Violins, n_places: int, score_axis: str, ends: axes.Ends) -> Spec:
     """Shapes side by side with their medians, and the lines at tau and at uniform attention."""
     scale, short = violins.scale, WORDS[violins.scale].short
-    shapes = of_kind("shape").mark_area(orient="horizontal", color=LOOKS[violins.role].color, **SHAPE)
+    shapes = rows_of("shape").mark_area(orient="horizontal", color=LOOKS[violins.role].color, **SHAPE)
     shapes = shapes.encode(
         x=axes.places_axis("left", n_places, MARGIN, violins.axis),
         x2=alt.X2("right"),
@@ -242,8 +242,8 @@ def places_spec(violins: Violins, n_places: int, score_axis: str, ends: axes.End
         # One area for each place; without this, all violins would be one area.
         detail=alt.Detail("place:N"),
     )
-    upper = of_kind("upper").mark_text(color=INK, fontSize=11, align="left", baseline="bottom", dx=4, dy=3)
-    lower = of_kind("lower").mark_text(color=INK, fontSize=11, align="left", baseline="top", dx=4, dy=-2)
+    upper = rows_of("upper").mark_text(color=INK, fontSize=11, align="left", baseline="bottom", dx=4, dy=3)
+    lower = rows_of("lower").mark_text(color=INK, fontSize=11, align="left", baseline="top", dx=4, dy=-2)
     value = axes.score_position(alt.Y, "value", scale, score_axis, ends)
     labels = [side.encode(x=alt.XValue("width"), y=value, text=alt.Text("label:N")) for side in (upper, lower)]
     lines = [rule.encode(value) for rule in _rules()]
@@ -265,8 +265,8 @@ def _middles(violins: Violins, n_places: int, score_axis: str, ends: axes.Ends) 
         ("high", "upper quartile", ".3~f"),
         ("scores", f"{WORDS[violins.scale].short}s"),
     )
-    half = of_kind("middle").mark_rule(color=INK, strokeWidth=2.5)
-    dot = of_kind("middle").mark_point(
+    half = rows_of("middle").mark_rule(color=INK, strokeWidth=2.5)
+    dot = rows_of("middle").mark_point(
         filled=True, color=LOOKS[violins.role].color, stroke=INK, strokeWidth=1.5, size=50, opacity=1
     )
     return half.encode(x=x, y=low, y2=alt.Y2("high"), tooltip=tooltip), dot.encode(x=x, y=median, tooltip=tooltip)
@@ -276,26 +276,26 @@ def _middles(violins: Violins, n_places: int, score_axis: str, ends: axes.Ends) 
 def _roles_spec(roles: tuple[str, ...], scale: Scale, ends: axes.Ends, drawn: frozenset[str]) -> Spec:
     axis = WORDS[scale].title()
     score, value = (axes.score_position(alt.X, field, scale, axis, ends) for field in ("score", "value"))
-    shapes = of_kind("shape").mark_area(orient="vertical", **SHAPE)
+    shapes = rows_of("shape").mark_area(orient="vertical", **SHAPE)
     shapes = shapes.encode(
         x=score,
         y=_role_position("base", roles),
         y2=alt.Y2("top"),
         color=axes.role_colors(alt.Color, roles),
     )
-    dots = of_kind("dot").mark_circle(size=12, opacity=0.7)
+    dots = rows_of("dot").mark_circle(size=12, opacity=0.7)
     dots = dots.encode(
         x=score,
         y=_role_position("top", roles),
         color=axes.role_colors(alt.Color, roles),
         tooltip=axes.tooltips(("score", axis, ".3~f")),
     )
-    upper = of_kind("upper").mark_text(color=INK, fontSize=11, align="left", baseline="bottom", dx=-3, dy=-3)
-    lower = of_kind("lower").mark_text(color=INK, fontSize=11, align="right", baseline="bottom", dx=3, dy=-3)
+    upper = rows_of("upper").mark_text(color=INK, fontSize=11, align="left", baseline="bottom", dx=-3, dy=-3)
+    lower = rows_of("lower").mark_text(color=INK, fontSize=11, align="right", baseline="bottom", dx=3, dy=-3)
     labels = [side.encode(x=value, y=alt.YValue(0), text=alt.Text("label:N")) for side in (upper, lower)]
     tau, uniform = _rules()
     uniform = uniform.encode(x=value, y=_role_position("base", roles), y2=alt.Y2("top"))
-    missing = of_kind("none").mark_text(color=INK, align="left", fontSize=11)
+    missing = rows_of("none").mark_text(color=INK, align="left", fontSize=11)
     missing = missing.encode(x=alt.XValue(8), y=_role_position("base", roles), text=alt.Text("label:N"))
     return template(
         alt.layer(
@@ -328,7 +328,7 @@ def _legend(scale: Scale, drawn: frozenset[str]) -> "alt.Chart":
     )
     scale_of_marks = alt.Scale(domain=list(marks), range=list(marks.values()))
     shape = alt.Shape("mark", type="nominal", scale=scale_of_marks, legend=legend)
-    return of_kind("legend").mark_point(filled=True, color=INK, opacity=0).encode(shape=shape)
+    return rows_of("legend").mark_point(filled=True, color=INK, opacity=0).encode(shape=shape)
 
 
 def _role_position(field: str, roles: Sequence[str]) -> "alt.Y":
@@ -362,9 +362,9 @@ def _mean_layers(roles: Sequence[str], scale: Scale, ends: axes.Ends) -> "tuple[
         "texts",
         ("score", "this text", ".3~f"),
     )
-    interval = of_kind("interval").mark_rule(color=INK, strokeWidth=2.5)
-    mean = of_kind("mean").mark_point(filled=True, stroke=INK, strokeWidth=1.5, opacity=1, size=60)
-    here = of_kind("here").mark_point(filled=True, stroke=INK, strokeWidth=1.5, opacity=1, size=130, shape="diamond")
+    interval = rows_of("interval").mark_rule(color=INK, strokeWidth=2.5)
+    mean = rows_of("mean").mark_point(filled=True, stroke=INK, strokeWidth=1.5, opacity=1, size=60)
+    here = rows_of("here").mark_point(filled=True, stroke=INK, strokeWidth=1.5, opacity=1, size=130, shape="diamond")
     return (
         interval.encode(x=low, x2=alt.X2("high"), y=y, tooltip=tooltip),
         mean.encode(x=middle, y=y, color=color, tooltip=tooltip),

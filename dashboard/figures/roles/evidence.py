@@ -12,7 +12,7 @@ from jaxtyping import Float
 from attention_sieve.core.roles.uncertainty.anytime import odds
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.axes import note, note_rows, role_curves, tooltips
-from attention_sieve.dashboard.figures.figure import INK, MOST_MARKS, Figure, Spec, alt, counted, of_kind, template
+from attention_sieve.dashboard.figures.figure import INK, MOST_MARKS, Figure, Spec, alt, counted, rows_of, template
 
 HEIGHT: Final = 260
 READING: Final = (
@@ -82,10 +82,10 @@ def _spec(roles: tuple[str, ...], name: str, n_texts: int, ends: tuple[int, int]
         axis=alt.Axis(labelExpr=AXIS_LABELS, tickMinStep=1, tickCount=6),
     )
     tooltip = tooltips("role", "texts", ("odds", "evidence"))
-    line = of_kind("needed").mark_rule(color=INK, strokeDash=[6, 3]).encode(y=y)
-    label = of_kind("needed").mark_text(color=INK, fontSize=11, align="left", baseline="bottom", dx=4, dy=-2)
+    line = rows_of("needed").mark_rule(color=INK, strokeDash=[6, 3]).encode(y=y)
+    label = rows_of("needed").mark_text(color=INK, fontSize=11, align="left", baseline="bottom", dx=4, dy=-2)
     label = label.encode(x=alt.XValue(0), y=y, text=alt.Text("label:N"))
-    curves, points = (of_kind(kind).encode(x=x, y=y) for kind in ("evidence", "point"))
+    curves, points = (rows_of(kind).encode(x=x, y=y) for kind in ("evidence", "point"))
     return template(
         alt.layer(line, *role_curves(curves, points, roles, tooltip), label, note()),
         title=f"Evidence for {name}",

@@ -12,7 +12,7 @@ from attention_sieve.core.roles.hypotheses import HeadTests
 from attention_sieve.core.roles.roles import shown_roles
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.axes import LAYER_AXIS, lane_ends, lane_names, lane_scale, tooltips
-from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, alt, counted, of_kind, template
+from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, alt, counted, rows_of, template
 
 SEVERAL: Final = "two or more coarse roles"
 LANE: Final = 62
@@ -56,7 +56,7 @@ def _bars(roles: tuple[str, ...], n_heads: int) -> "alt.Chart":
     colors = [GREY, *(LOOKS[role].color for role in names[1:])]
     tooltip = tooltips("role", "layer", "heads", ("of", "of heads"))
     ends = lane_ends(n_lanes, FULL, str(n_heads), "heads in the layer")
-    bars = of_kind("bar").mark_bar(stroke=INK, strokeWidth=0.5, strokeOpacity=0.5)
+    bars = rows_of("bar").mark_bar(stroke=INK, strokeWidth=0.5, strokeOpacity=0.5)
     return bars.encode(
         x=alt.X("layer:O", title=LAYER_AXIS, axis=alt.Axis(labelAngle=0, labelOverlap=True)),
         y=alt.Y("base:Q", scale=lane_scale(n_lanes), axis=ends),
@@ -69,7 +69,7 @@ def _bars(roles: tuple[str, ...], n_heads: int) -> "alt.Chart":
 def _numbers(roles: tuple[str, ...], n_layers: int) -> "alt.Chart":
     lines = [["two or more", "coarse roles"], *(LOOKS[role].lines for role in reversed(roles))]
     fits = alt.expr(f"width / {n_layers} < {NARROWEST} ? 0 : 1")
-    numbers = of_kind("bar").mark_text(color=INK, baseline="bottom", dy=-1, fontSize=10, opacity=fits)
+    numbers = rows_of("bar").mark_text(color=INK, baseline="bottom", dy=-1, fontSize=10, opacity=fits)
     return numbers.encode(
         x=alt.X("layer:O", title=LAYER_AXIS),
         y=alt.Y("top:Q", scale=lane_scale(len(lines)), axis=lane_names(lines, FULL / 2)),

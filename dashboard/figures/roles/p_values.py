@@ -13,7 +13,7 @@ from attention_sieve.core.roles.hypotheses import HeadTests
 from attention_sieve.core.roles.measures import Scale
 from attention_sieve.dashboard.figures import axes
 from attention_sieve.dashboard.figures.appearance import LOOKS, WORDS
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, of_kind, template
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, rows_of, template
 
 BINS: Final = 20
 """Number of bins of the histogram; the width of each is the default alpha."""
@@ -130,8 +130,8 @@ def _evidence_spec(roles: tuple[str, ...], scale: Scale, ends: axes.Ends) -> Spe
         ),
     )
     marks = _marks(roles, axes.score_position(alt.X, "mean", scale, WORDS[scale].title("mean "), ends), evidence, scale)
-    tau = of_kind("tau").mark_rule(color=INK, strokeDash=[5, 3]).encode(x=alt.X("value:Q"))
-    tau_label = of_kind("tau").mark_text(color=INK, fontSize=11, align="right", baseline="top", dx=-4, dy=4)
+    tau = rows_of("tau").mark_rule(color=INK, strokeDash=[5, 3]).encode(x=alt.X("value:Q"))
+    tau_label = rows_of("tau").mark_text(color=INK, fontSize=11, align="right", baseline="top", dx=-4, dy=4)
     tau_label = tau_label.encode(x=alt.X("value:Q"), y=alt.YValue(0), text=alt.Text("label:N"))
     return template(
         alt.layer(tau, _alpha_line(), marks, tau_label, _alpha_label(), axes.note()),
@@ -178,7 +178,7 @@ def _marks(roles: Sequence[str], x: "alt.X", y: "alt.Y", scale: Scale) -> "alt.C
         ("holds", "holds the role"),
     )
     legend = _legend(roles)
-    marks = of_kind("test").mark_point(size=38, strokeWidth=1.2, opacity=0.85)
+    marks = rows_of("test").mark_point(size=38, strokeWidth=1.2, opacity=0.85)
     return marks.encode(
         x=x,
         y=y,
@@ -192,9 +192,9 @@ def _marks(roles: Sequence[str], x: "alt.X", y: "alt.Y", scale: Scale) -> "alt.C
 
 def _histogram_layers(roles: Sequence[str], x: "alt.X") -> "tuple[alt.Chart, alt.Chart]":
     tooltip = axes.tooltips("role", "tests", ("p_low", "p from", ".2f"), ("p_high", "p to", ".2f"))
-    bars = of_kind("bin").mark_bar(stroke=INK, strokeWidth=0.5, strokeOpacity=0.5)
+    bars = rows_of("bin").mark_bar(stroke=INK, strokeWidth=0.5, strokeOpacity=0.5)
     fill = axes.role_colors(alt.Fill, roles, _legend(roles))
-    totals = of_kind("total").mark_text(color=INK, fontSize=10, align="left", dx=3)
+    totals = rows_of("total").mark_text(color=INK, fontSize=10, align="left", dx=3)
     return (
         bars.encode(x=x, x2=alt.X2("right"), y=_p_position("p_low"), y2=alt.Y2("p_high"), fill=fill, tooltip=tooltip),
         totals.encode(x=x, y=_p_position("p_middle"), text=alt.Text("total:N", format=",d")),
@@ -206,11 +206,11 @@ def _legend(roles: Sequence[str]) -> "alt.Legend":
 
 
 def _alpha_line() -> "alt.Chart":
-    return of_kind("alpha").mark_rule(color=INK, strokeDash=[5, 3]).encode(y=alt.Y("value:Q"))
+    return rows_of("alpha").mark_rule(color=INK, strokeDash=[5, 3]).encode(y=alt.Y("value:Q"))
 
 
 def _alpha_label() -> "alt.Chart":
-    label = of_kind("alpha").mark_text(color=INK, fontSize=11, align="right", baseline="bottom", dy=-2)
+    label = rows_of("alpha").mark_text(color=INK, fontSize=11, align="right", baseline="bottom", dy=-2)
     return label.encode(x=alt.XValue("width"), y=alt.Y("value:Q"), text=alt.Text("label:N"))
 
 

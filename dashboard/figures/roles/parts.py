@@ -11,7 +11,7 @@ from attention_sieve.core.roles.hypotheses import HeadTests
 from attention_sieve.core.roles.measures import Scale
 from attention_sieve.dashboard.figures.appearance import LOOKS, WORDS
 from attention_sieve.dashboard.figures.axes import Ends, note, note_rows, score_ends, score_position, tooltips
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, of_kind, template
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, rows_of, template
 
 ROW: Final = 24
 NOTHING: Final = "This role does not apply to any text."
@@ -55,12 +55,12 @@ def _spec(title: str, role: str, parts: tuple[str, ...], scale: Scale, ends: End
         ("low", "interval from", ".3~f"),
         ("high", "to", ".3~f"),
     )
-    tau = of_kind("tau").mark_rule(color=INK, strokeDash=[6, 3]).encode(x=mean)
-    interval = of_kind("interval").mark_rule(color=INK, strokeWidth=2).encode(x=low, x2=alt.X2("high"), y=y)
+    tau = rows_of("tau").mark_rule(color=INK, strokeDash=[6, 3]).encode(x=mean)
+    interval = rows_of("interval").mark_rule(color=INK, strokeWidth=2).encode(x=low, x2=alt.X2("high"), y=y)
     color = LOOKS[role].color
     # One layer for both, because a layer without marks has no name for screen readers.
     fill = alt.condition("datum.holds", alt.value(color), alt.value("transparent"))
-    dots = of_kind("mean").mark_point(stroke=color, strokeWidth=2, size=90, opacity=1)
+    dots = rows_of("mean").mark_point(stroke=color, strokeWidth=2, size=90, opacity=1)
     dots = dots.encode(x=mean, y=y, fill=fill, tooltip=tooltip)
     return template(
         alt.layer(tau, interval, dots, note()),

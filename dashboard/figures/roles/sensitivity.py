@@ -10,7 +10,7 @@ from attention_sieve.core.roles.measures import Scale
 from attention_sieve.core.roles.uncertainty.sensitivity import BAND, RESAMPLES, CountsByTau, CountsByTexts
 from attention_sieve.dashboard.figures.appearance import LOOKS, WORDS
 from attention_sieve.dashboard.figures.axes import lettered_legend, role_colors, role_curves, tooltips
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, of_kind, percent, template
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, percent, rows_of, template
 
 HEIGHT: Final = 260
 MARKED: Final = (0, *(step * size for size in (1, 10, 100, 1_000) for step in (1, 2, 5)))
@@ -73,10 +73,10 @@ def _tau_spec(roles: tuple[str, ...], n_heads: int, scale: Scale, ends: tuple[fl
     along = alt.Scale(domain=list(ends), nice=False)
     x = alt.X("tau:Q", title=_axis(scale), scale=along, axis=alt.Axis(grid=False))
     tooltip = tooltips("role", ("tau", "tau", ".3~g"), "heads")
-    line = of_kind("tau").mark_rule(color=INK, strokeDash=[6, 3]).encode(x=x)
-    label = of_kind("tau").mark_text(color=INK, fontSize=11, align="left", baseline="top", dx=4)
+    line = rows_of("tau").mark_rule(color=INK, strokeDash=[6, 3]).encode(x=x)
+    label = rows_of("tau").mark_text(color=INK, fontSize=11, align="left", baseline="top", dx=4)
     label = label.encode(x=x, y=alt.YValue(0), text=alt.Text("label:N"))
-    counts = of_kind("count").encode(x=x, y=_heads("heads", n_heads))
+    counts = rows_of("count").encode(x=x, y=_heads("heads", n_heads))
     curves = role_curves(counts, counts, roles, tooltip)
     return template(alt.layer(line, label, *curves), title="Heads by tau", height=HEIGHT)
 
@@ -89,10 +89,10 @@ def _texts_spec(roles: tuple[str, ...], n_heads: int, sizes: tuple[int, ...]) ->
     tooltip = tooltips(
         "role", "texts", ("median", "heads, median", ".3~g"), ("low", "from", ".3~g"), ("high", "to", ".3~g")
     )
-    band = of_kind("count").mark_area(opacity=0.25)
+    band = rows_of("count").mark_area(opacity=0.25)
     color = role_colors(alt.Color, roles, lettered_legend(roles))
     band = band.encode(x=x, y=_heads("low", n_heads), y2=alt.Y2("high"), color=color)
-    medians = of_kind("count").encode(x=x, y=_heads("median", n_heads))
+    medians = rows_of("count").encode(x=x, y=_heads("median", n_heads))
     return template(
         alt.layer(band, *role_curves(medians, medians, roles, tooltip)),
         title="Heads by number of texts",

@@ -10,7 +10,16 @@ import pandas as pd
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.similarity.layout import HeadTree, groups
 from attention_sieve.dashboard.figures.axes import tooltips
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, head_choice, of_kind, template
+from attention_sieve.dashboard.figures.figure import (
+    INK,
+    Figure,
+    Spec,
+    alt,
+    counted,
+    head_choice,
+    rows_of,
+    template,
+)
 from attention_sieve.dashboard.figures.similarity.head_kinds import NOTHING, HeadKinds, KindLook, by_kind
 
 LEAF: Final = 13
@@ -95,7 +104,7 @@ def _spec(title: str, looks: tuple[KindLook, ...], n_leaves: int, most: float, u
         axis=alt.Axis(orient="top", grid=False, tickCount=5),
     )
     y = alt.Y("place:Q", axis=None, scale=alt.Scale(domain=[n_leaves - 0.5, -0.5], nice=False, zero=False))
-    branches = of_kind("branch").mark_line(color=INK, strokeWidth=1.2, strokeJoin="miter", tooltip=False)
+    branches = rows_of("branch").mark_line(color=INK, strokeWidth=1.2, strokeJoin="miter", tooltip=False)
     branches = branches.encode(
         x=x,
         y=y,
@@ -103,7 +112,7 @@ def _spec(title: str, looks: tuple[KindLook, ...], n_leaves: int, most: float, u
         order=alt.Order("corner:Q"),
         tooltip=tooltips(("distance", f"distance ({unit})", ".3~g")),
     )
-    cut = of_kind("cut").mark_rule(color=INK, strokeDash=[5, 3], strokeWidth=1.5).encode(x=x)
+    cut = rows_of("cut").mark_rule(color=INK, strokeDash=[5, 3], strokeWidth=1.5).encode(x=x)
     leaves, names = _leaf_layers(title, looks)
     return template(
         alt.layer(branches, cut, leaves.encode(x=x, y=y), names.encode(x=x, y=y)),
@@ -117,13 +126,13 @@ def _spec(title: str, looks: tuple[KindLook, ...], n_leaves: int, most: float, u
 
 
 def _leaf_layers(title: str, looks: Sequence[KindLook]) -> "tuple[alt.Chart, alt.Chart]":
-    marks = of_kind("leaf").mark_point(filled=True, size=60, opacity=1, cursor="pointer")
+    marks = rows_of("leaf").mark_point(filled=True, size=60, opacity=1, cursor="pointer")
     marks = marks.encode(
         color=by_kind(alt.Color, title, looks, [look.color for look in looks]),
         shape=by_kind(alt.Shape, title, looks, [look.shape for look in looks]),
         tooltip=tooltips("heads", ("kind of head", title)),
     )
-    names = of_kind("leaf").mark_text(
+    names = rows_of("leaf").mark_text(
         color=INK,
         align="right",
         dx=-9,

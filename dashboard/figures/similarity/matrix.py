@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from attention_sieve.dashboard.figures.appearance import AMOUNT
 from attention_sieve.dashboard.figures.axes import tooltips
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, of_kind, template
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, rows_of, template
 
 CELL: Final = 26
 """Height of a row in pixels."""
@@ -59,7 +59,7 @@ def _description(cells: pd.DataFrame, title: str, unit: str) -> str:
 def _spec(rows: MatrixSide, columns: MatrixSide, most: float, title: str, unit: str) -> Spec:
     # Streamlit's theme would move the first and last label away from the middle of their cells.
     axis = alt.Axis(labelAngle=0, labelOverlap="greedy", labelFlush=False, ticks=False, domain=False)
-    cells = of_kind("cell").encode(
+    cells = rows_of("cell").encode(
         x=alt.X("column:N", title=columns.title, sort=list(columns.names), axis=axis),
         y=alt.Y("row:N", title=rows.title, sort=list(rows.names), axis=axis),
     )

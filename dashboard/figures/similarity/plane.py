@@ -12,7 +12,16 @@ from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.similarity.layout import HeadPlane
 from attention_sieve.dashboard.figures.appearance import AMOUNT, LESS, MORE
 from attention_sieve.dashboard.figures.axes import tooltips
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, head_choice, head_rows, of_kind, template
+from attention_sieve.dashboard.figures.figure import (
+    INK,
+    Figure,
+    Spec,
+    alt,
+    head_choice,
+    head_rows,
+    rows_of,
+    template,
+)
 from attention_sieve.dashboard.figures.similarity.head_kinds import HeadKinds, KindLook, by_kind
 
 HEIGHT: Final = 320
@@ -146,11 +155,11 @@ def _chosen(axes: "tuple[alt.X, alt.Y]") -> "tuple[alt.Chart, ...]":
     """Rings around the chosen heads, their names, and lines between the two."""
     x, y = (axis.copy() for axis in axes)
     x.shorthand, y.shorthand = "name_x:Q", "name_y:Q"
-    line = of_kind("chosen").mark_rule(color=INK, strokeWidth=1, opacity=0.6, tooltip=False)
-    ring = of_kind("chosen").mark_point(
+    line = rows_of("chosen").mark_rule(color=INK, strokeWidth=1, opacity=0.6, tooltip=False)
+    ring = rows_of("chosen").mark_point(
         shape="circle", filled=False, color=INK, size=320, strokeWidth=2.5, opacity=1, tooltip=False
     )
-    name = of_kind("chosen").mark_text(color=INK, fontWeight="bold", fontSize=12, baseline="middle", tooltip=False)
+    name = rows_of("chosen").mark_text(color=INK, fontWeight="bold", fontSize=12, baseline="middle", tooltip=False)
     return (
         line.encode(*axes, x2=alt.X2("line_x:Q"), y2=alt.Y2("line_y:Q")),
         ring.encode(*axes),
@@ -159,7 +168,7 @@ def _chosen(axes: "tuple[alt.X, alt.Y]") -> "tuple[alt.Chart, ...]":
 
 
 def _further(axes: "tuple[alt.X, alt.Y]") -> "alt.Chart":
-    arrow = of_kind("further").mark_text(
+    arrow = rows_of("further").mark_text(
         text="↑", dy=-16, color=INK, fontWeight="bold", fontSize=16, baseline="middle", tooltip=False
     )
     return arrow.encode(*axes, angle=alt.Angle("angle:Q", scale=None))
@@ -174,7 +183,7 @@ def _kind_spec(
     title: str, looks: tuple[KindLook, ...], span: tuple[float, float, float], many: bool, has_outside: bool
 ) -> Spec:
     axes = _axes(span)
-    points = of_kind("head").mark_point(filled=True, size=30 if many else 90, opacity=0.85, cursor="pointer")
+    points = rows_of("head").mark_point(filled=True, size=30 if many else 90, opacity=0.85, cursor="pointer")
     points = points.encode(
         color=by_kind(alt.Color, title, looks, [look.color for look in looks]),
         shape=by_kind(alt.Shape, title, looks, [look.shape for look in looks]),
@@ -194,10 +203,10 @@ def _layer_spec(n_layers: int, span: tuple[float, float, float], many: bool, has
     )
     tooltip = tooltips(("name", "head"), "layer")
     size = 40 if many else 200
-    points = of_kind("head").mark_point(shape="circle", filled=True, size=size, opacity=0.9, cursor="pointer")
+    points = rows_of("head").mark_point(shape="circle", filled=True, size=size, opacity=0.9, cursor="pointer")
     layers = [_heads(points.encode(color=color, tooltip=tooltip), axes)]
     if not many:
-        numbers = of_kind("head").mark_text(
+        numbers = rows_of("head").mark_text(
             color="#FFFFFF", fontWeight="bold", fontSize=10, tooltip=False, cursor="pointer"
         )
         layers.append(numbers.encode(*axes, text=alt.Text("layer:N")))

@@ -13,7 +13,16 @@ from jaxtyping import Float
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.dashboard.figures.appearance import RoleLook
 from attention_sieve.dashboard.figures.axes import LAYER_AXIS, tooltips
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, head_choice, of_kind, template
+from attention_sieve.dashboard.figures.figure import (
+    INK,
+    Figure,
+    Spec,
+    alt,
+    counted,
+    head_choice,
+    rows_of,
+    template,
+)
 
 FUNCTIONS: Final[dict[str, RoleLook]] = {
     look.name: look
@@ -210,7 +219,7 @@ def _spec(grid: _Grid, kinds: tuple[str, ...]) -> Spec:
     texts = [_labels(grid)]
     if grid.has_numbers:
         fits = alt.expr(f"width / {grid.n_heads} < {NAME} ? 0 : 1")
-        numbers = of_kind("cell").mark_text(fontSize=9, align="left", baseline="top", dx=2, dy=2, opacity=fits)
+        numbers = rows_of("cell").mark_text(fontSize=9, align="left", baseline="top", dx=2, dy=2, opacity=fits)
         texts.append(numbers.encode(x=grid.across("left"), y=grid.down("top"), color=_ink(), text=alt.Text("number:N")))
     return template(
         alt.layer(cells, parts, *texts, frames),
@@ -222,7 +231,7 @@ def _spec(grid: _Grid, kinds: tuple[str, ...]) -> Spec:
 
 def _boxes(grid: _Grid, kinds: Sequence[str]) -> "list[alt.Chart]":
     tooltip = tooltips(("name", "head"), ("order", grid.order_name, ".3~f"), "does")
-    cells = of_kind("cell").mark_rect(fill=INK, fillOpacity=0.06, stroke=INK, strokeOpacity=0.45, cursor="pointer")
+    cells = rows_of("cell").mark_rect(fill=INK, fillOpacity=0.06, stroke=INK, strokeOpacity=0.45, cursor="pointer")
     labels = {name: look.lettered for name, look in FUNCTIONS.items()}
     legend = alt.Legend(
         orient="bottom",
@@ -234,11 +243,11 @@ def _boxes(grid: _Grid, kinds: Sequence[str]) -> "list[alt.Chart]":
         labelExpr=f"{json.dumps(labels)}[datum.label]",
     )
     colors = alt.Scale(domain=list(kinds), range=[FUNCTIONS[kind].color for kind in kinds])
-    parts = of_kind("part").mark_rect(cursor="pointer")
+    parts = rows_of("part").mark_rect(cursor="pointer")
     boxes = [
         cells.encode(tooltip=tooltip).add_params(head_choice()),
         parts.encode(fill=alt.Fill("function:N", scale=colors, legend=legend), tooltip=tooltip),
-        of_kind("chosen").mark_rect(fill=None, stroke=INK, strokeWidth=2.5),
+        rows_of("chosen").mark_rect(fill=None, stroke=INK, strokeWidth=2.5),
     ]
     x, x2, y, y2 = grid.across("left"), alt.X2("right"), grid.down("top"), alt.Y2("bottom")
     return [box.encode(x=x, x2=x2, y=y, y2=y2) for box in boxes]
@@ -251,7 +260,7 @@ def _labels(grid: _Grid) -> "alt.Chart":
     def fits(field: str) -> str:
         return f"{room} > {LETTER} * length(datum.{field}) + 6"
 
-    labels = of_kind("part").mark_text(
+    labels = rows_of("part").mark_text(
         fontSize=11,
         baseline="middle",
         # Below the number of the head, if shown.

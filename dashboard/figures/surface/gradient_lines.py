@@ -10,7 +10,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from attention_sieve.dashboard.figures import axes
-from attention_sieve.dashboard.figures.figure import Figure, Spec, alt, of_kind, template
+from attention_sieve.dashboard.figures.figure import Figure, Spec, alt, rows_of, template
 from attention_sieve.dashboard.figures.surface.head_dots import HALF, HEIGHT, NOTHING
 
 AGREEMENT: Final = axes.ValueAxis("agreement (1: the most)", ".2~f", 1)
@@ -68,6 +68,6 @@ def _description_of(label: str, row: Float[np.ndarray, " layer"]) -> str:
 def _spec(labels: tuple[str, ...], axis: axes.ValueAxis, title: str, n_layers: int) -> Spec:
     x, y = axes.places_axis("place", n_layers, HALF), axes.values_axis(axis)
     tooltip = axes.tooltips(("label", "what"), "layer", ("value", axis.title, ".3~g"))
-    rows = of_kind("point").encode(x=x, y=y)
+    rows = rows_of("point").encode(x=x, y=y)
     marks = alt.layer(axes.series_line(rows, labels), axes.series_points(rows, labels, tooltip, 60), axes.note())
     return template(marks, title=title, height=HEIGHT)

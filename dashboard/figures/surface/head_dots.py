@@ -12,7 +12,16 @@ from jaxtyping import Float
 from attention_sieve.core.attention.settings import Head, head_name, highest_head
 from attention_sieve.dashboard.figures import axes
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, head_choice, of_kind, template
+from attention_sieve.dashboard.figures.figure import (
+    INK,
+    Figure,
+    Spec,
+    alt,
+    counted,
+    head_choice,
+    rows_of,
+    template,
+)
 
 HALF: Final = 0.5
 """Room left of the first layer and right of the last one, in layers."""
@@ -110,17 +119,17 @@ def _spec(labels: tuple[str, ...], axis: axes.ValueAxis, title: str, means: bool
     color, form = axes.series_channel(alt.Color, labels, HEAD_COLORS), axis.format
     interval = ("low", "interval from", form), ("high", "to", form)
     tooltip = axes.tooltips(("label", "what"), ("name", "head"), ("value", "mean", form), *interval, "texts")
-    level = of_kind("level").mark_line(color=INK, strokeDash=[5, 3], strokeWidth=1.5, aria=False)
+    level = rows_of("level").mark_line(color=INK, strokeDash=[5, 3], strokeWidth=1.5, aria=False)
     size, opacity = (14, 0.55) if many else (34, 0.8)
-    dots = of_kind("dot").mark_point(filled=True, cursor="pointer", size=size, opacity=opacity)
+    dots = rows_of("dot").mark_point(filled=True, cursor="pointer", size=size, opacity=opacity)
     dots = dots.encode(x=x, y=y, color=color, shape=axes.series_channel(alt.Shape, labels, axes.MARKS), tooltip=tooltip)
-    ring = of_kind("chosen").mark_point(filled=False, color=INK, size=130, strokeWidth=2, opacity=1)
-    name = of_kind("level name").mark_text(color=INK, align="left", baseline="bottom", dx=4, dy=-3, fontSize=11)
+    ring = rows_of("chosen").mark_point(filled=False, color=INK, size=130, strokeWidth=2, opacity=1)
+    name = rows_of("level name").mark_text(color=INK, align="left", baseline="bottom", dx=4, dy=-3, fontSize=11)
     return template(
         alt.layer(
             level.encode(x=x, y=y),
             dots.add_params(head_choice()),
-            axes.series_line(of_kind("mean").encode(x=x, y=y), labels),
+            axes.series_line(rows_of("mean").encode(x=x, y=y), labels),
             ring.encode(x=x, y=y, tooltip=tooltip),
             name.encode(x=alt.XValue(0), y=y, text=alt.Text("label:N")),
             axes.note(),

@@ -312,12 +312,12 @@ def save_comparison(inference: Inference, focus: CheckpointFocus, text: Text | N
         focus.texts, pair.scored.n_tokens, pair.scored.sides, tuple(focus.heads), policy() == "truncate"
     )
     drawn = text or first_that_fits(scored)
-    of_pass, of_other = (all_heads_on(choice, engine) for engine in pair.engines)
-    if drawn is None or of_pass != of_other:
+    pass_settings, of_other = (all_heads_on(choice, engine) for engine in pair.engines)
+    if drawn is None or pass_settings != of_other:
         return
 
     def content() -> Content:
-        attentions = [attention_in(inference, engine, drawn, of_pass) for engine in pair.engines]
-        return content_of(choice, pair.engines, of_pass, scored, (drawn, attentions))
+        attentions = [attention_in(inference, engine, drawn, pass_settings) for engine in pair.engines]
+        return content_of(choice, pair.engines, pass_settings, scored, (drawn, attentions))
 
     offer_page([engine.files.name for engine in pair.engines], partial(html_of, content))

@@ -82,7 +82,9 @@ def cheaper_measures(importance: Importance) -> None:
     st.markdown(SEE)
     normalised = toggle(NORMALISE, key="normalise", help=NORMALISE_HELP)
     material, of_ablation = importance.material, importance.material.settings
-    settings = ImportanceSettings(of_metric=of_ablation.of_metric, replace=of_ablation.replace, normalise=normalised)
+    settings = ImportanceSettings(
+        metric_settings=of_ablation.metric_settings, replace=of_ablation.replace, normalise=normalised
+    )
     found = find(material.visit, IMPORTANCE_ANALYSIS, settings, material.inputs, policy())
     if found is None:
         return

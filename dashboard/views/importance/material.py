@@ -58,7 +58,7 @@ class Material:
 
     @property
     def metric(self) -> MetricSettings:
-        return self.settings.of_metric
+        return self.settings.metric_settings
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -79,8 +79,8 @@ class Material:
 
     def pruning_options(self, at_least: int, within: float) -> list[str]:
         """The settings as options of the command `prune`."""
-        of_metric = given_options(self.metric, MetricSettings())
-        return [*of_metric, f"--replace={self.settings.replace}", f"--at-least={at_least}", f"--within={within}"]
+        metric_options = given_options(self.metric, MetricSettings())
+        return [*metric_options, f"--replace={self.settings.replace}", f"--at-least={at_least}", f"--within={within}"]
 
     def line(self, name: str, *options: str, texts: str = "", output: str = "", checkpoint: str = "") -> str:
         """The line of a command about the texts, or about the labelled table, which the archive of the page holds.
@@ -125,7 +125,7 @@ def material() -> Material | None:
     if visit.engine.files.head not in WORD_HEADS:
         st.caption(wording.no_words(plain(visit.engine.files.name)))
     settings = AblationSettings(
-        of_metric=MetricSettings(metric=metric), replace=replacement, correction=visit.choice.criterion.correction
+        metric_settings=MetricSettings(metric=metric), replace=replacement, correction=visit.choice.criterion.correction
     )
     if metric == "labels":
         return _labelled(visit, settings)
@@ -145,11 +145,11 @@ def _labelled(visit: Visit, settings: AblationSettings) -> Material | None:
     names = [name for name in SCORE_NAMES["labels"] if (name == "pearson") != (labels.n_classes > 0) or name == "loss"]
     options: dict[str, LabelScore] = {wording.SCORES[name]: name for name in names if name != "change"}
     score = from_list(wording.SCORE, options, key="score", start=next(iter(options)), width=SCORE_WIDTH)
-    metric = replace(settings.of_metric, score=score, n_classes=labels.n_classes)
+    metric = replace(settings.metric_settings, score=score, n_classes=labels.n_classes)
     return Material(
         visit=replace(visit, texts=labels.texts),
         inputs=labels.items,
-        settings=replace(settings, of_metric=metric),
+        settings=replace(settings, metric_settings=metric),
         table=table,
         labels_name=f"{data.name}, {data.label_column}",
     )

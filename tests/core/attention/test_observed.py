@@ -21,17 +21,17 @@ def test_attention_that_nobody_sees_gives_the_same_outputs_of_heads_gated_or_not
     inputs = inputs_of(checkpoint, TEXTS)
     gates = torch.rand((2, checkpoint.attentions["self"].n_heads), generator=torch.manual_seed(0))
 
-    def outputs(observers, of_pass):
+    def outputs(observers, given_gates):
         found = []
         observe(
             checkpoint.model,
             inputs,
-            Pass(observers=observers, gates=of_pass, on_output=lambda one, _: found.append(one)),
+            Pass(observers=observers, gates=given_gates, on_output=lambda one, _: found.append(one)),
         )
         return torch.stack(found)
 
-    for of_pass in (None, gates):
-        torch.testing.assert_close(outputs([], of_pass), outputs([Recorder()], of_pass), rtol=0, atol=1e-12)
+    for given_gates in (None, gates):
+        torch.testing.assert_close(outputs([], given_gates), outputs([Recorder()], given_gates), rtol=0, atol=1e-12)
 
 
 @pytest.mark.usefixtures("tiles")

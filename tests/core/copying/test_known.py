@@ -90,7 +90,7 @@ def test_the_copying_head_speaks_for_the_token_and_the_suppressing_one_against_i
 
 def test_slopes_are_marked_as_blind_where_softmax_and_prediction_are_saturated(known):
     checkpoint, texts = known
-    settings = ImportanceSettings(of_metric=MetricSettings(metric="lm"), resamples=200)
+    settings = ImportanceSettings(metric_settings=MetricSettings(metric="lm"), resamples=200)
     finding = find(IMPORTANCE_ANALYSIS, checkpoint, tuple(map(LabelledText, texts[:2])), settings)
     assert finding.missed["attribution against zero"][FEEDS]
     table = IMPORTANCE_ANALYSIS.table(finding)

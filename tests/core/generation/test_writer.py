@@ -31,8 +31,8 @@ def eager(checkpoint):
     ).eval()
 
 
-def written(checkpoint, text=PROMPT, of_pass=None, **settings):
-    return list(write_on(checkpoint, text, WritingSettings(**settings), of_pass))
+def written(checkpoint, text=PROMPT, pass_settings=None, **settings):
+    return list(write_on(checkpoint, text, WritingSettings(**settings), pass_settings))
 
 
 def ids_of(tokens):
@@ -63,7 +63,7 @@ def test_what_is_written_is_what_transformers_generates_with_the_rows_and_probab
 
 def test_heads_that_are_off_stay_off_while_the_text_is_written(decoder):
     checkpoint, off = decoder("gpt2"), PassSettings("self", ((0, 0), (0, 1), (0, 2), (1, 1)))
-    tokens = written(checkpoint, of_pass=off, tokens=N_WRITTEN)
+    tokens = written(checkpoint, pass_settings=off, tokens=N_WRITTEN)
     assert ids_of(tokens) != ids_of(written(checkpoint, tokens=N_WRITTEN))
     # Token by token, by passes over the whole text that keep nothing.
     ids = list(prompt_ids(checkpoint, PROMPT, off))

@@ -138,8 +138,8 @@ def planted(tmp_path_factory):
     return load_checkpoint(find_checkpoint(save_planted(tmp_path_factory.mktemp("planted"), "she", "cat", (1, 2))))
 
 
-def links(checkpoint, texts, pattern, of_pass=None):
-    return find(WORD_LINK_ANALYSIS, checkpoint, texts, WordLinkSettings(pattern=pattern), of_pass).links
+def links(checkpoint, texts, pattern, pass_settings=None):
+    return find(WORD_LINK_ANALYSIS, checkpoint, texts, WordLinkSettings(pattern=pattern), pass_settings).links
 
 
 def test_the_planted_head_links_its_words_over_the_texts(planted):

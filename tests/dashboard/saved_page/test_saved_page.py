@@ -33,7 +33,7 @@ TEXTS = (
     Text((HOSTILE, "Nobody laughed.")),
 )
 REQUEST = PageRequest(
-    of_pass=PassSettings(), settings=RoleSettings(criterion=Criterion(tau=2.0)), texts=TEXTS, chosen=[(1, 8)]
+    pass_settings=PassSettings(), settings=RoleSettings(criterion=Criterion(tau=2.0)), texts=TEXTS, chosen=[(1, 8)]
 )
 
 

@@ -132,7 +132,7 @@ def test_a_number_a_switch_a_list_characters_a_range_and_settings_within_are_tak
     at = AppTest.from_function(all_controls, args=(AblationSettings(),)).run()
     at.selectbox(key="x score").set_value("f1")
     at.segmented_control(key="x metric").set_value("lm")
-    asked = AblationSettings(of_metric=MetricSettings(metric="lm", score="f1"))
+    asked = AblationSettings(metric_settings=MetricSettings(metric="lm", score="f1"))
     assert at.run().session_state["chosen"] == asked
 
 

@@ -67,8 +67,8 @@ def test_tables_give_the_heads_left_what_gates_give_and_nothing_to_those_removed
 ):
     texts = [Text((sentence,)) for sentence in SENTENCES]
     gated, found = (
-        analysis.table(find(analysis, checkpoint, texts, settings, of_pass))
-        for checkpoint, of_pass in ((loaded("bert", "float64"), PassSettings(off=GONE)), (opened, None))
+        analysis.table(find(analysis, checkpoint, texts, settings, pass_settings))
+        for checkpoint, pass_settings in ((loaded("bert", "float64"), PassSettings(off=GONE)), (opened, None))
     )
     if "head" in found:  # rows of whole layers have none, and are means over the heads left only
         gated, found = (table[table["head"].notna()] for table in (gated, found))
