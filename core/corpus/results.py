@@ -202,7 +202,7 @@ def _how_far(folder: Path) -> str:
     n_done = sum(record_path(folder, shard).exists() for shard in shards)
     failure = f" {progress.message}" if progress is not None and progress.state == "failed" else ""
     return (
-        f"{folder.name} is not finished: {n_done:,} of {len(shards):,} shards are done.{failure} To continue, "
+        f"{folder.name} is not finished: it has {n_done:,} of {len(shards):,} shards.{failure} To continue, "
         f"call {PROGRAM} corpus run with this folder as --output."
     )
 

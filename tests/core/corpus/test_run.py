@@ -343,7 +343,7 @@ def test_a_run_that_is_asked_to_stop_ends_in_the_middle_of_a_shard_and_goes_on(c
     assert (read_progress(folder).state, read_progress(folder).step) == ("stopped", 0)
     assert not list((folder / DONE_FOLDER).iterdir())
     assert corpus("show", folder) == 2
-    assert "stopped is not finished: 0 of 2 shards are done. To continue, " in capsys.readouterr().err
+    assert "stopped is not finished: it has 0 of 2 shards. To continue, " in capsys.readouterr().err
     assert corpus("run", "--output", folder, "--workers", 1) == 0
     assert (read_progress(folder).state, read_progress(folder).step) == ("finished", 2)
 

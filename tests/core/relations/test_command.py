@@ -5,11 +5,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from attention_sieve.core.analysis_command import add_command
 from attention_sieve.core.answering import find
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
 from attention_sieve.core.relations.cases import ALL, beats_baseline
-from attention_sieve.core.relations.command import add_command
 from attention_sieve.core.relations.settings import RelationSettings
 from attention_sieve.core.texts.parsers import parser_name
 from attention_sieve.core.texts.text import read_file, read_typed
@@ -25,7 +25,7 @@ GOLD = [
 def run(tmp_path, folders):
     """run(output, *options) measures the heads of a small checkpoint on texts that are typed or brought."""
     parser = argparse.ArgumentParser()
-    add_command(parser.add_subparsers())
+    add_command(parser.add_subparsers(), RELATION_ANALYSIS)
     (tmp_path / "typed.txt").write_text(TYPED, "utf-8")
     (tmp_path / "gold.json").write_text(json.dumps(GOLD), "utf-8")
 

@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from attention_sieve.core.analysis_command import add_command
 from attention_sieve.core.answering import find
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.errors import AnalysisError, TextError
 from attention_sieve.core.surface.analysis import GRADIENT_ANALYSIS, SURFACE_ANALYSIS, SurfaceSettings
-from attention_sieve.core.surface.command import add_command
 from attention_sieve.core.surface.frequencies import read_frequencies
 from attention_sieve.core.surface.per_text import KEY_KINDS
 from attention_sieve.core.surface.statistics import (
@@ -33,7 +33,7 @@ N_LAYERS, N_HEADS = 2, 3
 def run(tmp_path, folders):
     """run(*options) writes statistics of the small BERT over a text to a file, and returns its table."""
     parser = argparse.ArgumentParser()
-    add_command(parser.add_subparsers())
+    add_command(parser.add_subparsers(), SURFACE_ANALYSIS)
     texts, words, output = (tmp_path / name for name in ("texts.txt", "words.txt", "surface.parquet"))
     texts.write_text("a dog ran", "utf-8")
     words.write_text(WORDS, "utf-8")

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from reading import button, charts, command_of, numbers, sent
+from reading import button, charts, command_of, numbers, once_ended, sent
 
 from attention_sieve.__main__ import main
 from attention_sieve.cache.answers import Engine
@@ -25,7 +25,6 @@ from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.samples import MENTIONS
 from attention_sieve.dashboard.views.comparison import wording as compare_wording
 from attention_sieve.dashboard.views.grammar.coreference import wording as coreference_wording
-from attention_sieve.dashboard.views.grammar.tree_probes.section import _runs
 from attention_sieve.dashboard.views.importance import agreement as agreement_wording
 from attention_sieve.dashboard.views.roles import chance_wording, copying_wording
 from attention_sieve.dashboard.views.similarity import wording as similarity_wording
@@ -81,7 +80,6 @@ def test_what_no_command_computes_says_so():
 TEXTS = "\n".join(
     ["The patient nurse gently washed it.", "A stray dog chased them.", "He sold his van.", "A bird sang."] * 2
 )
-WAIT = 60.0
 STEP = 1e-3
 """Between two numbers of half precision, in which maps are written."""
 REPEATS = ["the cat ran and the cat ran and the dog sat", "the dog sat and the dog sat and the cat ran"]
@@ -234,8 +232,7 @@ def test_the_command_of_a_page_computes_the_numbers_that_the_page_shows(
     checkpoint = str(writing) if name == "copying" else small(family, head, **changed)
     at = app(page, **{"checkpoint": checkpoint, "corpus_text": TEXTS, **link})
     if name == "tree probes":
-        at.button("train").click().run()
-        next(iter(_runs().values())).wait(WAIT)
+        at = once_ended(at.button("train").click().run())
     elif name == "sinks":
         at.toggle(key="sink share").set_value(True).run()
     elif name == "gradients":

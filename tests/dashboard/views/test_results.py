@@ -263,7 +263,7 @@ def test_the_run_of_a_folder_is_watched_and_stopped_and_one_that_is_not_finished
     at = app("roles", **chosen)
     assert not at.get("progress")
     (error,) = said(at)
-    assert error.startswith("going-on is not finished: 2 of 3 shards are done. To continue, ")
+    assert error.startswith("going-on is not finished: it has 2 of 3 shards. To continue, ")
     assert main(["corpus", "run", "--output", str(folder), "--workers", "1"]) == 0
     assert f"{N_TEXTS} texts of" in told(app("roles", **chosen))
 
