@@ -59,7 +59,7 @@ def test_bands_and_bars_list_their_heads_by_keys_and_by_clicks_which_lead_to_ins
     band = flow.locator(".mark-area path").first
     expect(band).to_be_attached()
     settle(page)
-    expect(page.get_by_role("figure", name=re.compile("^Flow of 72 heads"))).to_be_visible()
+    expect(page.get_by_role("button", name=re.compile("^Show data: Flow of 72 heads"))).to_be_attached()
     choose_by_keyboard(page.get_by_role("combobox", name="Heads of", exact=True))
     expect_heads(page, ".+ → .+")
     band.scroll_into_view_if_needed()
