@@ -172,6 +172,8 @@ def n_stable(n_stable: int, n_changed: int, n_texts: int) -> str:
 
 def head_shown(head: str, role: str, a: float, b: float, scale: Scale, *, is_most: bool) -> str:
     of_role = f"**{head}**: its {role} {WORDS[scale].noun}"
+    if a == b:
+        return f"{of_role} is {a:.2f} under both."
     if is_most:
         return f"{of_role} changed most, from {a:.2f} under a to {b:.2f} under b."
     return f"{of_role} is {a:.2f} under a and {b:.2f} under b."

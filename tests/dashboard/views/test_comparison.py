@@ -149,6 +149,9 @@ def test_heads_that_are_off_elsewhere_are_on_and_the_reference_against_itself_di
     assert wording.ALL_ON in [each.value for each in at.info]
     assert summary(at).startswith("**Every head has the same roles under (a) and (b).** 0 of 6 heads changed")
     assert wording.SAME in [each.value for each in at.info]
+    said = [each.value for each in at.markdown]
+    assert not any("changed most" in sentence for sentence in said)
+    assert any(re.match(r"\*\*L\d H\d\*\*: its .+ score is \d.\d\d under both\.", sentence) for sentence in said)
 
 
 def test_a_checkpoint_that_is_not_there_gets_a_sentence(compare):
