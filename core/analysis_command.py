@@ -96,7 +96,8 @@ def _run(analysis: AnyAnalysis, options: argparse.Namespace) -> None:
 def _check_files(options: argparse.Namespace, second: Mapping[str, SecondTable]) -> None:
     """Raise AnalysisError if a file cannot be written, or is another one of the command."""
     outputs = [options.output, *(getattr(options, name) for name in second)]
-    inputs = [value for value in vars(options).values() if isinstance(value, Path) and value not in outputs]
+    given = {name: value for name, value in vars(options).items() if isinstance(value, Path)}
+    inputs = [path for name, path in given.items() if name not in ("output", *second)]
     for place, output in enumerate(outputs):
         check_output(output, TABLES, [*inputs, *outputs[:place]])
 

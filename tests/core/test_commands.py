@@ -12,9 +12,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from attention_sieve.__main__ import main
+from attention_sieve.core.analysis import ANALYSES
 from attention_sieve.core.commands import check_output, make_folder, write, write_table, write_whole
 from attention_sieve.core.errors import AnalysisError, TextError
 from attention_sieve.core.texts.text import MAX_BYTES, read_bytes
+
+MADE_COMMANDS = [analysis for analysis in ANALYSES if analysis.usage.command is not None]
 
 CODE = Path(__file__).parents[2] / "core"
 FULL = OSError(28, "No space left on device")
@@ -145,3 +149,20 @@ def test_a_table_of_latex_has_its_origin_in_comments_and_no_commands_of_a_text(t
     assert r"head\_1 & share \\" in lines
     assert r"L3 H7 & 0.123 \\" in lines
     assert r"\textbackslash input\{x\} 50\% \& \#1 & -- \\" in lines
+
+
+@pytest.mark.parametrize(
+    "analysis", [each for each in ANALYSES if each.usage.command is not None], ids=lambda each: each.name
+)
+def test_no_command_of_an_analysis_replaces_the_texts_that_it_reads(analysis, tmp_path, capsys):
+    texts = tmp_path / "texts.csv"
+    texts.write_text("text\nThe cat sat.\nA dog ran.\n")
+    pattern = ["--relation", "det"] if analysis.name == "word_links" else []
+    given = [analysis.command, "--checkpoint", "bundled", "--texts", str(texts), *pattern]
+    assert main([*given, "--output", str(texts)]) == 2
+    assert "is also another file of this command" in capsys.readouterr().err
+    for name in analysis.usage.second:
+        options = ["--output", str(tmp_path / "a.csv"), f"--{name.replace('_', '-')}", str(texts)]
+        assert main([*given, *options]) == 2
+        assert "is also another file of this command" in capsys.readouterr().err
+    assert texts.read_text() == "text\nThe cat sat.\nA dog ran.\n"
