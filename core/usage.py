@@ -26,9 +26,9 @@ class Option:
     usual: Any = None
     """If it is not given; False for a switch."""
     kind: Callable[[str], Any] = str
-    """Makes a value of what a command is given."""
-    given: Callable[[Any], Any] = lambda value: value
-    """Makes a value of what a call is given."""
+    """Makes a value of what a command is given; a type is also that of what a call is given."""
+    given: Callable[[Any], Any] | None = None
+    """Makes a value of what a call is given, which is of another type than `kind`."""
     flag: str = ""
     """On a command line, where that differs from the name of the keyword."""
     metavar: str | None = None
@@ -118,6 +118,8 @@ class Usage:
     usual: Callable[[Namespace], Any] | None = None
     """The usual settings, where options decide them, which also hold `files`, those of the checkpoint, in a call; None
     for those of the analysis."""
+    asks: str = ""
+    """Field of the settings that alone is asked for in a call; empty for all of them."""
     of_reading: "Callable[[Reading[Any]], Analysis[Any, Any, Any, Any, Any]] | None" = None
     """The analysis of what was read; None for itself."""
     second: Mapping[str, SecondTable] = field(default_factory=dict)

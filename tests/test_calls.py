@@ -21,7 +21,7 @@ from attention_sieve.core.analysis import ANALYSES
 from attention_sieve.core.errors import AnalysisError, TextError
 from attention_sieve.core.roles.roles import BY_NAME
 from attention_sieve.core.texts.given import GivenTokens
-from attention_sieve.core.texts.text import read_file, read_typed, text_of_ids
+from attention_sieve.core.texts.text import Text, read_file, read_typed, text_of_ids
 
 TEXTS = ["The black cat quickly chased two birds on the mat.", "She ran.", "A dog sat where it ran."]
 MENTIONS = [
@@ -303,6 +303,23 @@ def test_bad_input_gets_a_sentence(error, said, texts, settings, checkpoint):
         sieve.roles(checkpoint, texts, **settings)
 
 
+def test_no_call_takes_a_keyword_that_it_would_ignore_or_a_value_of_another_kind(checkpoint):
+    with pytest.raises(TypeError, match=r"scores\(\) got an unexpected keyword argument 'tau'"):
+        sieve.scores(checkpoint, TEXTS, tau=9)
+    for keyword in ("too_long", "parser"):
+        with pytest.raises(TypeError, match="coreference"):
+            sieve.coreference(checkpoint, MENTIONS, **{keyword: "truncate"})
+    for call, given, keywords in (
+        (sieve.coreference, MENTIONS, {"window": "many"}),
+        (sieve.relations, TEXTS, {"as_in_code": "perhaps"}),
+        (sieve.word_links, TEXTS, {"query": 3}),
+        (sieve.surface, TEXTS, {"frequencies": 5}),
+    ):
+        (name,) = keywords
+        with pytest.raises(AnalysisError, match=f"^{name} is "):
+            call(checkpoint, given, **keywords)
+
+
 def test_labels_are_those_of_the_commands_table(tmp_path, monkeypatch):
     monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path / "store"))
     texts, labels = [*TEXTS, "She ate it."], ["no", "yes", "no", "yes"]
@@ -320,6 +337,9 @@ def test_labels_are_those_of_the_commands_table(tmp_path, monkeypatch):
     assert main(["ablate", *options]) == 0
     found = sieve.ablation(model, texts, tokenizer=tokenizer, metric="labels", labels=labels)
     pd.testing.assert_frame_equal(found.table, pd.read_parquet(output), check_dtype=False, rtol=1e-5, atol=1e-6)
+    in_documents = [Text((text,), document=str(place)) for place, text in enumerate(texts)]
+    kept = sieve.ablation(model, in_documents, tokenizer=tokenizer, metric="labels", labels=labels)
+    assert [item.text.document for item in kept.result.items] == ["0", "1", "2", "3"], "labels leave texts as they are"
     for given, said in (
         (None, "a label for each of 4 texts, and there are none"),
         (["no"], "a label for each of 4 texts, and there are 1"),

@@ -30,13 +30,17 @@ from attention_sieve.core.usage import ReadInputs
 CALLS: Final[Mapping[str, AnyAnalysis]] = {analysis.name: analysis for analysis in (*ANALYSES, SCORE_ANALYSIS)}
 """The analysis of each call."""
 
+ON_TEXTS: Final = {
+    "too_long": "    too_long: error, skip or truncate.",
+    "parser": "    parser: of texts without trees: a spaCy package, or its language, such as French; False for none.",
+}
+
 
 def call_of(analysis: AnyAnalysis) -> Callable[..., Finding]:
     """The function of an analysis, with a signature and a docstring of its own."""
-    name = analysis.name
-    sentences = dict(_sentences(analysis.settings))
+    name, sentences = analysis.name, dict(_sentences(_asked(analysis)))
     further = {keyword: (option.usual, option.sentence) for keyword, option in analysis.usage.keywords.items()}
-    usual = SHARED | {keyword: value for keyword, (value, _) in (further | sentences).items()}
+    usual = _shared(analysis) | {keyword: value for keyword, (value, _) in (further | sentences).items()}
 
     def find(model: Any, texts: Any, *, tokenizer: Any = None, **given: Any) -> Finding:
         check_keywords(name, given, usual)
@@ -55,6 +59,18 @@ def call_of(analysis: AnyAnalysis) -> Callable[..., Finding]:
         return_annotation=Finding,
     )
     return find
+
+
+def _asked(analysis: AnyAnalysis) -> Any:
+    """The settings, or those within them, whose fields are keywords."""
+    return getattr(analysis.settings, analysis.usage.asks) if analysis.usage.asks else analysis.settings
+
+
+def _shared(analysis: AnyAnalysis) -> dict[str, Any]:
+    """Keywords of all calls, but for those on texts where the inputs are others."""
+    inputs = analysis.usage.inputs
+    reads_texts = inputs is None or inputs.are_texts
+    return {name: usual for name, usual in SHARED.items() if reads_texts or name not in ("too_long", "parser")}
 
 
 def _sentences(settings: Any) -> Iterator[tuple[str, tuple[Any, str]]]:
@@ -80,8 +96,7 @@ def _docstring(analysis: AnyAnalysis, sentences: Mapping[str, tuple[Any, str]]) 
             "    device, dtype: of a checkpoint that is loaded: auto, cuda, mps or cpu; and its number format.",
             "    attention: encoder, decoder or cross in an encoder-decoder.",
             "    off: heads to switch off, as pairs of layer and head.",
-            "    too_long: error, skip or truncate.",
-            "    parser: of texts without trees: a spaCy package, or its language, such as French; False for none.",
+            *(says for name, says in ON_TEXTS.items() if name in _shared(analysis)),
             *(f"    {keyword}: {sentence}; usual: {value!r}" for keyword, (value, sentence) in sentences.items()),
             "\nRaises: AnalysisError, which says what was found and what to do.",
             "\nColumns of the table:",
@@ -128,7 +143,12 @@ def _options(analysis: AnyAnalysis, given: Mapping[str, Any], files: CheckpointF
     options: dict[str, Any] = {name: checked(name, given[name], kinds[name]) for name in kinds if name in given}
     for name, option in analysis.usage.keywords.items():
         value = given.get(name)
-        options[name] = option.usual if value is None else option.given(value)
+        if value is None:
+            options[name] = option.usual
+        elif option.given is not None:
+            options[name] = option.given(value)
+        else:
+            options[name] = checked(name, value, bool if option.usual is False else option.kind)
     return Namespace(**dict.fromkeys(kinds) | options, attention=given.get("attention"), files=files)
 
 

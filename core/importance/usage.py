@@ -26,7 +26,8 @@ from attention_sieve.core.usage import TEXTS_HELP, Inputs, Option, ReadInputs
 class _Given:
     """Texts, or a table of texts with labels for the metric that needs them."""
 
-    texts: tuple[Text, ...] = ()
+    texts: tuple[Text, ...] | None
+    """None for those of the table."""
     name: str = ""
     """Of the file of the table, which is empty where there is none."""
     content: bytes = b""
@@ -43,7 +44,7 @@ def _in_file(options: Namespace, _: Watch) -> _Given:
     named = options.text_columns and tuple(name.strip() for name in options.text_columns.split(","))
     content, name = read_bytes(options.texts), options.texts.name
     if options.metric == "labels":
-        return _Given((), name, content, named, options.label_column)
+        return _Given(None, name, content, named, options.label_column)
     return _Given(parsed_by(read_file(name, content, named), None))
 
 
@@ -66,7 +67,7 @@ def _given(texts: Any, keywords: Namespace, parsed: Callable[[Any], tuple[Text, 
     columns, file = ("first", "second")[: len(read[0].segments)], io.StringIO()
     rows = [(*text.segments, label) for text, label in zip(read, labels, strict=True)]
     csv.writer(file).writerows([(*columns, "label"), *rows])
-    return _Given((), "texts.csv", file.getvalue().encode(), columns, "label")
+    return _Given(read, "texts.csv", file.getvalue().encode(), columns, "label")
 
 
 def _check(checkpoint: Checkpoint, options: Namespace, settings: Any) -> None:
@@ -81,10 +82,13 @@ def _labelled(given: _Given, checkpoint: Checkpoint, _: Namespace, settings: Any
 
     Raises: AnalysisError for labels that the checkpoint does not have.
     """
-    texts, items, n_classes = given.texts, tuple(map(LabelledText, given.texts)), 0
+    texts, n_classes = given.texts or (), 0
+    items = tuple(map(LabelledText, texts))
     if given.name:
         table = read_labels(checkpoint, given.name, given.content, given.text_columns, given.label_column)
-        texts, items, n_classes = table.texts, table.items, table.n_classes
+        # The texts of a program may have documents, ids or trees, which its table of labels does not.
+        texts, n_classes = given.texts or table.texts, table.n_classes
+        items = tuple(map(LabelledText, texts, table.values.tolist()))
     metric_settings = replace(settings.metric_settings, n_classes=n_classes)
     metric_settings.score_of(items)  # raises for a score that the labels do not have, before the work
     facts = {"texts sha256": texts_sha256(texts), "labels": given.label_column}
@@ -100,7 +104,8 @@ LABELLED_TEXTS: Final = Inputs(
     in_file=_in_file,
     keywords={
         "labels": Option(
-            sentence="of the texts, for the metric labels: names or numbers of the checkpoint's classes, or values"
+            sentence="of the texts, for the metric labels: names or numbers of the checkpoint's classes, or values",
+            given=lambda labels: labels,
         )
     },
     given=_given,

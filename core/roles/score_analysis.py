@@ -22,6 +22,11 @@ SCORE_ANALYSIS: Final = replace(
     sentence="Compute the sieve bias score of every head for every role; a row per text, role, layer and head.",
     columns=SCORE_COLUMNS,
     facts=lambda _, settings: settings.scores.facts,
-    usage=replace(ROLE_ANALYSIS.usage, of_reading=scores_of, example=Example(keywords='roles=("local", "delimiter")')),
+    usage=replace(
+        ROLE_ANALYSIS.usage,
+        asks="scores",
+        of_reading=scores_of,
+        example=Example(keywords='roles=("local", "delimiter")'),
+    ),
 )
 """The analysis of roles whose table is the scores; `scores_of` has that table."""

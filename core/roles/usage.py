@@ -56,7 +56,7 @@ ROLE_OPTIONS: Final = role_options(f"; for decoders also {', '.join(DECODER_ROLE
 
 def asked_for(options: Namespace, usual: tuple[str, ...] = ROLES) -> tuple[str, ...]:
     """The roles that options ask for, the usual ones if they name none, and written ones."""
-    return known_roles((*(options.roles or usual), *(options.role or ())))
+    return known_roles((*(usual if options.roles is None else options.roles), *(options.role or ())))
 
 
 def usual_settings(options: Namespace, files: CheckpointFiles) -> RoleSettings:

@@ -428,7 +428,6 @@ SURFACE_ANALYSIS: Final = Analysis(
                 sentence="file of words, the most frequent first, that decides which words are rare: "
                 f"{', '.join(FREQUENCY_SUFFIXES)}; default: counted in the texts if there are enough, or else English",
                 kind=Path,
-                given=Path,
             )
         },
         usual=_usual,
