@@ -12,6 +12,7 @@ from weakref import ReferenceType, ref
 from attention_sieve.cache.memory import forget_everywhere
 from attention_sieve.cache.store.store import Store
 from attention_sieve.dashboard.public import HOURS_KEPT
+from attention_sieve.dashboard.runs import forget_ended
 
 EVERY: Final = 60
 """Seconds between two rounds."""
@@ -26,6 +27,7 @@ def forget(store: Store, now: float) -> None:
     before = now + EVERY - 3600 * HOURS_KEPT
     forget_everywhere(before)
     store.forget_words(before)
+    forget_ended(before)
 
 
 def forget_from_now_on(store: Store) -> None:

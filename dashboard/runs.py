@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from shutil import rmtree
 from threading import Lock, Thread
 from typing import IO, Final
 
@@ -25,11 +26,11 @@ from attention_sieve import ROOT
 from attention_sieve.cache.serving.requests import log_and_release
 from attention_sieve.core.checkpoints.folders import program_folder
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.running import STOP, Journal, Progress, State, Stopped, ask_to_stop, read_progress
+from attention_sieve.core.running import PROGRESS, STOP, Journal, Progress, State, Stopped, ask_to_stop, read_progress
 from attention_sieve.dashboard import wording
 from attention_sieve.dashboard.plain import errors_shown, plain
 from attention_sieve.dashboard.progress import stop_button
-from attention_sieve.dashboard.public import check_not_public
+from attention_sieve.dashboard.public import check_not_public, is_public
 from attention_sieve.dashboard.web.session import BEGUN_BY, visitor
 
 LAST_BYTES: Final = 4_000
@@ -66,6 +67,8 @@ _programs: Final[dict[Path, _Program]] = {}
 """The last process that this program began for the run in a folder."""
 _threads: Final[dict[Path, Thread]] = {}
 """The last thread that this program began for the run in a folder."""
+_begun_by: Final[dict[Path, str | None]] = {}
+"""The visitor who began that thread."""
 _looked_at: Final[dict[Path, float]] = {}
 """When the run in a folder was last looked at."""
 _lock: Final = Lock()
@@ -114,9 +117,13 @@ def begin_here(folder: Path, work: Callable[[Journal], object]) -> None:
     Args:
         work: reports to the journal, whose `part` and `check` end it when it is asked to stop, and keeps what is done.
 
-    Raises: AnalysisError for a folder that cannot be written.
+    Raises: AnalysisError for a folder that cannot be written, and on a public server while other work of the visitor is
+        on.
     """
     session = visitor()
+    others = (other for other, thread in _threads.items() if thread.is_alive() and other != folder)
+    if is_public() and any(_begun_by[other] == session for other in others):
+        raise AnalysisError(wording.ONE_RUN_EACH)
     atexit.register(end)  # once more, so that it comes before the end of the workers that the thread waits for
 
     def do() -> None:
@@ -132,8 +139,18 @@ def begin_here(folder: Path, work: Callable[[Journal], object]) -> None:
         if is_on(folder):
             return
         journal = Journal(folder, is_wanted=lambda: time.monotonic() - _looked_at[folder] < UNWATCHED_SECONDS)
+        _begun_by[folder] = session
         _threads[folder] = Thread(target=do, name=folder.name, daemon=True)
         _threads[folder].start()
+
+
+def forget_ended(before: float) -> None:
+    """Delete what is left of work of this program that ended before a time, in seconds since 1970."""
+    for reports in (program_folder() / "runs").glob(f"*/{PROGRESS}"):
+        with suppress(OSError):  # it has gone meanwhile
+            progress = read_progress(reports.parent)
+            if reports.stat().st_mtime < before and (progress is None or progress.state != "running"):
+                rmtree(reports.parent)
 
 
 def begin_button(folder: Path, key: str, label: str, work: Callable[[Journal], object]) -> None:

@@ -329,6 +329,7 @@ def roles_change(n_heads: int, n_later: int, tau: float, scale: Scale) -> str:
 
 
 STOP: Final = "Stop scoring"
+ONE_RUN_EACH: Final = "Other work that you began is not done yet. Wait until it is, or stop it."
 STOP_RUN: Final = "Stop"
 STOPPED: Final = "Stopped. Finished texts are kept; Continue goes on from there."
 GO_ON: Final = "Continue"

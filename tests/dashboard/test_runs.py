@@ -1,5 +1,6 @@
 """Work of this program as a run: watched, stopped, found again, and ended when nobody looks."""
 
+import time
 from dataclasses import replace
 from functools import partial
 from threading import Event
@@ -102,6 +103,24 @@ def test_work_counts_for_the_visitor_who_began_it(tmp_path):
     ended(tmp_path)
     assert counted == ["a session"]
     assert visitor() is None
+
+
+def test_a_visitor_of_a_public_server_has_one_run_at_a_time_and_what_is_left_of_it_goes(tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path))
+    monkeypatch.setenv("ATTENTION_SIEVE_PUBLIC", "1")
+    first, second = (runs.folder_of(kind, 1) for kind in ("first", "second"))
+    runs.begin_here(first, report_for_ever)
+    with pytest.raises(AnalysisError, match="Wait until it is, or stop it"):
+        runs.begin_here(second, report_for_ever)
+    runs.begin_here(first, report_for_ever)
+    runs.forget_ended(time.time() + 9)
+    assert first.exists(), "it is on"
+    runs.stop(first)
+    assert ended(first).state == "stopped"
+    runs.forget_ended(time.time() - 60)
+    assert first.exists()
+    runs.forget_ended(time.time() + 9)
+    assert not first.exists()
 
 
 def test_a_folder_is_named_by_everything_that_its_run_depends_on(tmp_path, monkeypatch):
