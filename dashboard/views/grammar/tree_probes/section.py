@@ -80,6 +80,7 @@ def draw() -> None:
         train_probes(on_checkpoint, replace(question, vectors=vectors), journal, keep, kept.get(folder))
 
     def keep(results: ProbeResults) -> None:
+        kept.pop(folder, None)  # so that it is the latest
         kept[folder] = results
         for oldest in list(kept)[:-RESULTS]:
             kept.pop(oldest, None)
@@ -116,7 +117,8 @@ def _say_end(progress: Progress | None, has_results: bool) -> None:
     if progress is not None and progress.state == "failed":
         show_error(AnalysisError(progress.message))
     elif progress is not None and progress.state in ("stopped", "left"):
-        st.info(wording.STOPPED if has_results else wording.STOPPED_EARLY, icon=":material/pause_circle:")
+        gone = wording.RESULTS_GONE if progress.step else wording.STOPPED_EARLY
+        st.info(wording.STOPPED if has_results else gone, icon=":material/pause_circle:")
 
 
 def _say_cost(engine: Engine, question: ProbeQuestion) -> None:

@@ -72,6 +72,9 @@ STOPPED: Final = (
     "Stopped. Results so far are shown below. *Continue* trains the missing probes, and the stopped one from its "
     "beginning."
 )
+RESULTS_GONE: Final = (
+    "Stopped. The probes that were trained were kept in memory alone, and are gone. Press Train to start again."
+)
 STOPPED_EARLY: Final = "Stopped before anything was trained. Press Train to start again, which reads all texts again."
 
 SCORES: Final = "Accuracy of predicted heads"

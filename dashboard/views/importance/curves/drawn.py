@@ -142,7 +142,7 @@ class Drawing:
         with st.container(horizontal=True, vertical_alignment="center"):
             goes_on = has_curves or state is not None
             runs.begin_button(self.folder, f"begin {key}", shared_wording.GO_ON if goes_on else wording.BEGIN, work)
-            is_stopped = goes_on and state not in ("finished", "failed")
+            is_stopped = state in ("stopped", "left")
             st.markdown(f"{wording.STOPPED} {waiting}" if is_stopped else waiting, width="stretch")
 
 
