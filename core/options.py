@@ -250,12 +250,12 @@ def add_too_long_option(parser: argparse.ArgumentParser, default: TooLong = "err
     )
 
 
-def add_journal_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option for the folder of a run (attention_sieve.core.running)."""
+def add_journal_option(parser: argparse.ArgumentParser, kept: str = "") -> None:
+    """Add the option for the folder of a run (attention_sieve.core.running); `kept` says what is kept there."""
     parser.add_argument(
         "--journal",
         type=Path,
-        help="folder in which progress is recorded; to stop the run, create a file named stop in it",
+        help=f"folder in which progress is recorded; to stop the run, create a file named stop in it{kept}",
     )
 
 

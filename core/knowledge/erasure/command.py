@@ -26,7 +26,7 @@ from attention_sieve.core.knowledge.reconstruction import ranking
 from attention_sieve.core.knowledge.report import ALPHA, task_report
 from attention_sieve.core.knowledge.vectors import usual_pooling
 from attention_sieve.core.options import add_journal_option, heads
-from attention_sieve.core.running import Journal, KeptPieces, stopped_quietly
+from attention_sieve.core.running import Journal, KeptPieces, check_ended, stopped_quietly
 
 FORMAT: Final = 1
 """Of the erasures that are kept of a run."""
@@ -66,7 +66,7 @@ def add_command(commands: Any) -> None:
         help=f"number of random erasures per head; default: {FIRST_DRAWS}, and up to {FIRST_DRAWS} per test for heads "
         "that may be used",
     )
-    add_journal_option(parser)
+    add_journal_option(parser, "; heads that are done are kept there, and a repeated command skips them")
     parser.set_defaults(run=erase_tasks)
 
 
@@ -101,7 +101,10 @@ def erase_tasks(arguments: argparse.Namespace) -> None:
     pooling = arguments.pooling or usual_pooling(checkpoint, settings.kind)
     names, erasures, pieces = list[str](), list[Erasure](), KeptPieces(arguments.journal)
     facts = {**checkpoint_facts(checkpoint, settings), "pooling": pooling}
-    with stopped_quietly(Journal(arguments.journal)) as journal:
+    if arguments.journal is not None:
+        check_ended(arguments.journal)
+    then = "Run the same command again to continue." if arguments.journal else ""
+    with stopped_quietly(Journal(arguments.journal), then) as journal:
         journal.plan(n_made)
         for task in tasks:
             journal.part(f"Reading {task.name}")
