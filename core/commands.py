@@ -132,24 +132,6 @@ def answers(
     return dict(sorted(watch(work, len(reading.prepared), doing), key=lambda indexed: indexed[0]))
 
 
-def write_finding(
-    options: argparse.Namespace,
-    analysis: Analysis[Text, Item, Result, Settings, Finding],
-    texts: Sequence[Text],
-    settings: Settings,
-) -> Finding:
-    """Write the table of what an analysis finds in texts, under bars of progress. The options are those of
-    attention_sieve.core.options on checkpoint, texts and output.
-
-    Raises: AnalysisError of any stage.
-    """
-    check_output(options.output, TABLES, [options.texts])
-    checkpoint, pass_settings = loaded(options)
-    analysis.question(settings).check(pass_settings.kind)
-    reading = reading_of(checkpoint, texts, pass_settings, options)
-    return write_reading(options.output, analysis, reading, settings, facts_of_texts(texts))
-
-
 def reading_of(
     checkpoint: Checkpoint, texts: Sequence[Text], settings: PassSettings, options: argparse.Namespace
 ) -> Reading[Text]:
