@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
@@ -12,6 +12,7 @@ from attention_sieve.core.importance.metrics import label_score
 from attention_sieve.core.importance.verdicts import (
     LEAST_OF_ONE_SIZE,
     LEAST_UNITS,
+    NOTHING,
     Changes,
     changes,
     pseudo_values,
@@ -69,6 +70,7 @@ def test_a_head_that_matters_is_found_nearly_as_often_as_by_students_t(chance):
     st.floats(-0.35, 0.35),
     st.sampled_from([LEAST_UNITS, 141]),
 )
+@example(1056, "normal", 0.0, LEAST_UNITS)
 def test_the_interval_excludes_0_exactly_where_p_is_at_most_005(seed, law, shift, n_texts):
     chance = np.random.default_rng(seed)
     shape = (n_texts, 12)
@@ -78,9 +80,12 @@ def test_the_interval_excludes_0_exactly_where_p_is_at_most_005(seed, law, shift
         "ones": lambda: chance.choice([-1.0, 0, 1], p=[0.3 - shift / 2, 0.4, 0.3 + shift / 2], size=shape),
         "twos": lambda: chance.choice([-2.0, -1, 1, 2], p=[0.2 - shift / 4, 0.3, 0.3, 0.2 + shift / 4], size=shape),
     }[law]()
-    found = verdicts(of_values(values, one_size=law == "ones"), FEW)
+    found, mean = verdicts(of_values(values, one_size=law == "ones"), FEW), values.mean(axis=0)
     assert (excludes_zero(found) == (found.p <= 0.05)).all()
-    assert ((found.low <= values.mean(axis=0)) & (values.mean(axis=0) <= found.high)).all()
+    is_inside = (found.low <= mean) & (mean <= found.high)
+    # Among 100 drawn changes one may be so close to 0 that it is none, and 99 are too few.
+    n_changed = (abs(values) > NOTHING * abs(values).max(axis=0)).sum(axis=0)
+    assert (is_inside | ((n_changed < LEAST_UNITS) & np.isnan(found.low) & np.isnan(found.p))).all()
 
 
 def test_sign_flips_by_all_of_them():
