@@ -214,7 +214,7 @@ def test_float32_is_near_the_eager_maps_of_the_bundled_checkpoint(bundled):
         expected = naive(eager(bundled, text, SELF), bundled.tokenizer, text)
         for exact in ("distance", "top_key", "top_column"):
             check(found, {exact: expected.pop(exact)}, 1e-9)
-        check(found, expected, 4e-6)
+        check(found, expected, 1e-5)  # entropies of up to 5 nats, summed in float32 in the order of the processor
 
 
 def test_a_mark_at_both_ends_is_a_beginning_and_a_separator(loaded):
