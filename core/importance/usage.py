@@ -88,7 +88,7 @@ def _labelled(given: _Given, checkpoint: Checkpoint, _: Namespace, settings: Any
         table = read_labels(checkpoint, given.name, given.content, given.text_columns, given.label_column)
         # The texts of a program may have documents, ids or trees, which its table of labels does not.
         texts, n_classes = given.texts or table.texts, table.n_classes
-        items = tuple(map(LabelledText, texts, table.values.tolist()))
+        items = tuple(LabelledText(*labelled) for labelled in zip(texts, table.values.tolist(), strict=True))
     metric_settings = replace(settings.metric_settings, n_classes=n_classes)
     metric_settings.score_of(items)  # raises for a score that the labels do not have, before the work
     facts = {"texts sha256": texts_sha256(texts), "labels": given.label_column}
