@@ -26,9 +26,9 @@ def __getattr__(name: str) -> Any:
     if name.startswith("_") or name in _MODULES or name not in (*_CALLS, *_analyses()):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     calls = import_module("attention_sieve.calls")
-    found = getattr(calls, name) if name in _CALLS else calls.call_of(calls.CALLS[name])
-    globals()[name] = found  # the same function each time
-    return found
+    call = getattr(calls, name) if name in _CALLS else calls.call_of(calls.CALLS[name])
+    globals()[name] = call  # the same function each time
+    return call
 
 
 def __dir__() -> list[str]:

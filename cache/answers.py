@@ -322,15 +322,15 @@ class KeepingAnswers:
         asked = item_requests((engine,), question, [items[index] for index in prepared], (settings,), truncate=False)
         requests = dict(zip(prepared, asked, strict=True))
         stored = read(self.store, asked) if self.resumes else {}
-        found = {
+        results = {
             index: question.unpack(record.arrays)
             for index, request in requests.items()
             if (record := stored.get(request)) is not None
             and record.arrays is not None
             and record.n_cut == prepared[index].lengths["n_cut"]
         }
-        yield list(found.items())
-        missing = {index: text for index, text in prepared.items() if index not in found}
+        yield list(results.items())
+        missing = {index: text for index, text in prepared.items() if index not in results}
         for batch in answer(checkpoint, question, items, missing, settings) if missing else ():
             packed = {index: Record.of(question.pack(result), [prepared[index]]) for index, result in batch}
             write(self.store, {requests[index]: record for index, record in packed.items()})

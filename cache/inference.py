@@ -159,8 +159,8 @@ class Inference:
 
         Raises: as `kept`.
         """
-        if (found := self.memory.get("finding", request)) is not None:
-            return found
+        if (finding := self.memory.get("finding", request)) is not None:
+            return finding
         try:
             return self._judged(request, request.items(self.trees.kept), partial(self._records, computes=False))
         except NotKept:
@@ -291,8 +291,8 @@ class Inference:
             return cached
         requests = item_requests(engines, question, items, pass_settings, too_long == "truncate")
         by_request = records(engines, pass_settings, requests, too_long)
-        of_items = [by_request[request] for request in requests]
-        return self.memory.put("answers", key, collected(question, of_items, too_long))
+        item_records = [by_request[request] for request in requests]
+        return self.memory.put("answers", key, collected(question, item_records, too_long))
 
     def _records(
         self,
@@ -372,13 +372,13 @@ class Inference:
         results = request.analysis.answers(ask, tuple(items.values()), request.settings)
         places, read = list(items), answered[0]
         positions = tuple(places[position] for position in read.positions)
-        found = CorpusFinding(
+        finding = CorpusFinding(
             request.analysis.judge(tuple(items[place] for place in positions), results, request.settings),
             positions,
             tuple((places[position], n_tokens) for position, n_tokens in read.too_long),
             read.n_tokens,
         )
-        return self.memory.put("finding", request, found)
+        return self.memory.put("finding", request, finding)
 
 
 def _checked(
@@ -392,7 +392,7 @@ def _checked(
     """
     engines = engine if isinstance(engine, tuple) else (engine,)
     given = settings if isinstance(settings, tuple) else (settings,) * len(engines)
-    pass_settings = tuple(each.settings(own) for each, own in zip(engines, given, strict=True))
+    pass_settings = tuple(one.settings(own) for one, own in zip(engines, given, strict=True))
     for own in pass_settings:
         question.check(own.kind)
     return engines, pass_settings

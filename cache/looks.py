@@ -190,7 +190,7 @@ def swapped(checkpoint: Checkpoint, text: Text, other: Text, settings: PassSetti
     """
     from attention_sieve.core.comparison.swap_output import swap_output
 
-    a, b = (prepare(checkpoint, each, settings) for each in (text, other))
+    a, b = (prepare(checkpoint, sentence, settings) for sentence in (text, other))
     return swap_output(checkpoint, (text, other), a, b, settings)
 
 

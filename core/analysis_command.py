@@ -76,7 +76,7 @@ def _run(analysis: AnyAnalysis, options: argparse.Namespace) -> None:
         usage.inputs.check(checkpoint, options, settings)
         read = usage.inputs.read(given, checkpoint, options, settings, progress_bar)
     too_long = analysis.too_long or options.too_long
-    prepared = prepared_texts(checkpoint, [analysis.text_of(each) for each in read.inputs], pass_settings, too_long)
+    prepared = prepared_texts(checkpoint, [analysis.text_of(item) for item in read.inputs], pass_settings, too_long)
     reading: Reading[Any] = Reading(
         checkpoint=checkpoint, pass_settings=pass_settings, inputs=read.inputs, prepared=prepared, answer=options.answer
     )

@@ -244,7 +244,7 @@ class Analysis(Generic[Input, Item, Result, Settings, Finding]):
             texts whose pairs join two; whatever `parse` raises.
         """
         self.question(settings).check(kind)
-        texts = [self.text_of(each) for each in inputs]
+        texts = [self.text_of(given) for given in inputs]
         queries = [queries_text(text, kind) for text in texts]
         if self.reads_pairs:
             _check_segments(texts, kind)
@@ -297,8 +297,8 @@ def on_common_inputs(readings: Sequence[Reading[Input]]) -> list[Reading[Input]]
         raise AnalysisError("No text is short enough for both checkpoints. Add shorter texts.")
     inputs = tuple(first.inputs[index] for index in common)
     return [
-        replace(each, inputs=inputs, prepared={row: each.prepared[index] for row, index in enumerate(common)})
-        for each in readings
+        replace(reading, inputs=inputs, prepared={row: reading.prepared[index] for row, index in enumerate(common)})
+        for reading in readings
     ]
 
 
@@ -333,7 +333,7 @@ def find(
     """
     settings, pass_settings = settings or analysis.settings, pass_settings or PassSettings(checkpoint.files.kinds[0])
     analysis.question(settings).check(pass_settings.kind)
-    prepared, _ = prepare_all(checkpoint, [analysis.text_of(each) for each in inputs], pass_settings, "error")
+    prepared, _ = prepare_all(checkpoint, [analysis.text_of(given) for given in inputs], pass_settings, "error")
     reading = Reading(checkpoint=checkpoint, pass_settings=pass_settings, inputs=inputs, prepared=prepared)
     return find_in(analysis, reading, settings)
 

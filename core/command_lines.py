@@ -29,7 +29,7 @@ def given_options(settings: Any, usual: Any) -> list[str]:
             continue
         if isinstance(default, bool):
             given.append(flag)
-        elif isinstance(value, tuple) and all(isinstance(each, str) for each in value):
+        elif isinstance(value, tuple) and all(isinstance(item, str) for item in value):
             given.append(f"{flag}={''.join(value)}")
         elif isinstance(value, tuple):
             given += [flag, *map(str, value)]

@@ -147,15 +147,15 @@ def write_reading(
     analysis: Analysis[Input, Item, Result, Settings, Finding],
     reading: Reading[Input],
     settings: Settings,
-    of_texts: Mapping[str, str],
+    text_facts: Mapping[str, str],
 ) -> Finding:
-    """Write the table of what an analysis finds in texts that are prepared, under bars of progress. `of_texts` is the
+    """Write the table of what an analysis finds in texts that are prepared, under bars of progress. `text_facts` is the
     metadata of the file on the texts.
 
     Raises: AnalysisError of any stage.
     """
     finding = find_in(analysis, reading, settings, progress_bar)
-    write_table(output, analysis.table(finding), finding_facts(analysis, reading, finding, settings, of_texts))
+    write_table(output, analysis.table(finding), finding_facts(analysis, reading, finding, settings, text_facts))
     return finding
 
 
@@ -164,12 +164,12 @@ def finding_facts(
     reading: Reading[Input],
     finding: Finding,
     settings: Settings,
-    of_texts: Mapping[str, str],
+    text_facts: Mapping[str, str],
 ) -> dict[str, str]:
     """Metadata of a file of a finding; arguments as of `write_reading`."""
     n_texts = {} if "texts" in analysis.columns else {"texts": str(len(reading.prepared))}
-    of_checkpoint = checkpoint_facts(reading.checkpoint, reading.pass_settings)
-    return {**of_checkpoint, **n_texts, **of_texts, **analysis.facts(finding, settings)}
+    checkpoint_values = checkpoint_facts(reading.checkpoint, reading.pass_settings)
+    return {**checkpoint_values, **n_texts, **text_facts, **analysis.facts(finding, settings)}
 
 
 def say_left_out(n_left_out: int, n_cut: int, n_texts: int, max_tokens: int) -> None:

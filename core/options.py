@@ -154,11 +154,11 @@ def settings_of(arguments: argparse.Namespace, usual: Settings) -> Settings:
 
     Raises: AnalysisError of the settings, such as for a number out of its range.
     """
-    of_any: Any = usual
+    replaceable: Any = usual
     given = {name: getattr(arguments, name) for name in options_of(usual)}
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
     parts = {name: settings_of(arguments, part) for name, part in parts_of(usual).items()}
-    return replace(of_any, **parts, **{name: value for name, value in values.items() if value is not None})
+    return replace(replaceable, **parts, **{name: value for name, value in values.items() if value is not None})
 
 
 def add_checkpoint_options(parser: argparse.ArgumentParser, *, required: bool = True) -> None:

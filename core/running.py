@@ -146,7 +146,7 @@ class _Reports:
             case "start":  # a resumed run repeats the steps after its last saved one
                 self._latest = {"state": None}
                 self._losses = {step: loss for step, loss in self._losses.items() if step <= line["step"]}
-                self._held_out = {step: found for step, found in self._held_out.items() if step <= line["step"]}
+                self._held_out = {step: score for step, score in self._held_out.items() if step <= line["step"]}
                 self._notes, self._failed = [], {}
             case "piece":
                 line |= {"n_done": 0, "n_all": 0}
@@ -469,7 +469,7 @@ class KeptPieces:
         except (OSError, ValueError, RecursionError):
             return None
 
-    def write(self, depends_on: object, found: object) -> None:
+    def write(self, depends_on: object, result: object) -> None:
         """Keep what was found in a piece, whole or not at all.
 
         Raises: AnalysisError if it cannot be written.
@@ -479,7 +479,7 @@ class KeptPieces:
         with saving_in(self._folder):
             self._folder.mkdir(parents=True, exist_ok=True)
             path = self._path(self._folder, depends_on)
-            path.with_suffix(".part").write_text(json.dumps(found))
+            path.with_suffix(".part").write_text(json.dumps(result))
             path.with_suffix(".part").replace(path)
 
     def _path(self, folder: Path, depends_on: object) -> Path:

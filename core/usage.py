@@ -120,7 +120,7 @@ class Usage:
     for those of the analysis."""
     asks: str = ""
     """Field of the settings that alone is asked for in a call; empty for all of them."""
-    of_reading: "Callable[[Reading[Any]], Analysis[Any, Any, Any, Any, Any]] | None" = None
+    reading_analysis: "Callable[[Reading[Any]], Analysis[Any, Any, Any, Any, Any]] | None" = None
     """The analysis of what was read; None for itself."""
     second: Mapping[str, SecondTable] = field(default_factory=dict)
     """Further files of the command, by the name of their option."""
@@ -150,7 +150,7 @@ def listed(name: str, value: Any, kind: type | UnionType, says: str) -> list[Any
     Raises: AnalysisError for one of another kind.
     """
     values = [value] if isinstance(value, kind) or not isinstance(value, Iterable) else list(value)
-    if wrong := [each for each in values if not isinstance(each, kind)]:
+    if wrong := [item for item in values if not isinstance(item, kind)]:
         raise AnalysisError(f"{name} is {shortened(repr(wrong[0]))}. Give {says}.")
     return values
 

@@ -53,8 +53,8 @@ def call_of(analysis: AnyAnalysis) -> Callable[..., Finding]:
     keywords = {"tokenizer": None, **usual}
     find.__signature__ = Signature(  # type: ignore[attr-defined]
         [
-            *(Parameter(each, Parameter.POSITIONAL_OR_KEYWORD) for each in ("model", "texts")),
-            *(Parameter(each, Parameter.KEYWORD_ONLY, default=value) for each, value in keywords.items()),
+            *(Parameter(keyword, Parameter.POSITIONAL_OR_KEYWORD) for keyword in ("model", "texts")),
+            *(Parameter(keyword, Parameter.KEYWORD_ONLY, default=value) for keyword, value in keywords.items()),
         ],
         return_annotation=Finding,
     )
@@ -128,7 +128,7 @@ def _found(analysis: AnyAnalysis, checkpoint: Checkpoint, texts: Any, given: Map
     reading: Reading[Any] = Reading(
         checkpoint=checkpoint, pass_settings=pass_settings, inputs=read.inputs, prepared=prepared
     )
-    asked = analysis if analysis.usage.of_reading is None else analysis.usage.of_reading(reading)
+    asked = analysis if analysis.usage.reading_analysis is None else analysis.usage.reading_analysis(reading)
     result = find_in(asked, reading, read.settings, watched)
     facts = finding_facts(asked, reading, result, read.settings, read.facts)
     return Finding(analysis=analysis.name, table=asked.table(result), columns=asked.columns, facts=facts, result=result)

@@ -39,9 +39,9 @@ class Attention:
         maps = tuple(torch.from_numpy(layer)[None] for layer in self.weights)
         if self.kind == "self":
             return {"attention": maps, "tokens": self.query_tokens, "sentence_b_start": self.second}
-        of_encoder = {} if self.kind == "decoder" else {"encoder_tokens": self.key_tokens}
-        of_decoder = {} if self.kind == "encoder" else {"decoder_tokens": self.query_tokens}
-        return {f"{self.kind}_attention": maps, **of_encoder, **of_decoder}
+        encoder_tokens = {} if self.kind == "decoder" else {"encoder_tokens": self.key_tokens}
+        decoder_tokens = {} if self.kind == "encoder" else {"decoder_tokens": self.query_tokens}
+        return {f"{self.kind}_attention": maps, **encoder_tokens, **decoder_tokens}
 
     def circuitsvis(self, layer: int) -> dict[str, Any]:
         """Keywords of CircuitsVis: `circuitsvis.attention.attention_patterns(**attention.circuitsvis(layer=3))`.
@@ -96,7 +96,7 @@ def attention(
         bytes_of(checkpoint, [prepared])  # raises where they are too large
         precise = partial(MapCollector, precision=np.float32)
         ((_, weights),) = (
-            found for batch in collect(checkpoint, [prepared], pass_settings, precise) for found in batch
+            indexed for batch in collect(checkpoint, [prepared], pass_settings, precise) for indexed in batch
         )
     return Attention(
         kind=pass_settings.kind,

@@ -58,17 +58,17 @@ def claim(model: Any, claimed: str | Mapping[str, Any], texts: Any = None, **giv
     with opened(model, given.get("tokenizer"), given) as checkpoint:
         finding = _tested(checkpoint, own, settings, given)
         facts = checkpoint_facts(checkpoint, pass_settings_of(checkpoint, given)) | facts_of_claim(finding, own)
-        name, of_texts = checkpoint.files.name, PROBE_TEXTS if own is None else "texts"
-        places = [Place(checkpoint=name, texts=of_texts, finding=finding)]
+        name, texts_name = checkpoint.files.name, PROBE_TEXTS if own is None else "texts"
+        places = [Place(checkpoint=name, texts=texts_name, finding=finding)]
         for place, other in also.items():
             if isinstance(other, list):
                 those = parsed(other, given)
                 places.append(place_of(name, place, partial(_tested, checkpoint, those, settings, given)))
             else:
                 with opened(other, None, given) as on:
-                    places.append(place_of(place, of_texts, partial(_tested, on, own, settings, given)))
-    found = TestedClaim(first=finding, places=tuple(places))
-    return Finding(analysis="claim", table=found.table, columns=PLACE_COLUMNS, facts=facts, result=found)
+                    places.append(place_of(place, texts_name, partial(_tested, on, own, settings, given)))
+    outcome = TestedClaim(first=finding, places=tuple(places))
+    return Finding(analysis="claim", table=outcome.table, columns=PLACE_COLUMNS, facts=facts, result=outcome)
 
 
 def _tested(

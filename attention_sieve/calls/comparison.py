@@ -60,10 +60,12 @@ def compare(
             prepared = prepared_texts(checkpoint, read, pass_settings, too_long)
             readings.append(Reading(checkpoint=checkpoint, pass_settings=pass_settings, inputs=read, prepared=prepared))
         readings = on_common_inputs(readings)
-        found = compare_in(readings, role_settings, watched, least_difference)
+        comparison = compare_in(readings, role_settings, watched, least_difference)
         a, b = (
             finding_facts(ROLE_ANALYSIS, reading, side, role_settings, facts_of_texts(read))
-            for reading, side in zip(readings, found.sides, strict=True)
+            for reading, side in zip(readings, comparison.sides, strict=True)
         )
-    facts = facts_of_both(a, b) | found.facts
-    return Finding(analysis="compare", table=found.table, columns=COMPARISON_COLUMNS, facts=facts, result=found)
+    facts = facts_of_both(a, b) | comparison.facts
+    return Finding(
+        analysis="compare", table=comparison.table, columns=COMPARISON_COLUMNS, facts=facts, result=comparison
+    )

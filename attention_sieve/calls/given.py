@@ -77,8 +77,8 @@ def opened(model: Any, tokenizer: Any, given: Mapping[str, Any]) -> Iterator[Che
 def all_opened(models: Sequence[Any], tokenizer: Any, given: Mapping[str, Any]) -> Iterator[list[Checkpoint]]:
     """As `opened` of each model, where the tokenizer is that of models in memory."""
     with ExitStack() as stack:
-        own = [None if isinstance(each, str | PathLike | Checkpoint) else tokenizer for each in models]
-        yield [stack.enter_context(opened(*each, given)) for each in zip(models, own, strict=True)]
+        own = [None if isinstance(model, str | PathLike | Checkpoint) else tokenizer for model in models]
+        yield [stack.enter_context(opened(*pair, given)) for pair in zip(models, own, strict=True)]
 
 
 def pass_settings_of(checkpoint: Checkpoint, given: Mapping[str, Any]) -> PassSettings:
@@ -156,7 +156,7 @@ def _texts(texts: Any) -> tuple[Text, ...]:
     given = [texts] if isinstance(texts, str | dict | Text) or not isinstance(texts, Iterable) else list(texts)
     if not given:
         raise TextError("There is no text. Give a string, or a list of strings.")
-    return tuple(text_given(each, f"Text {position:,}") for position, each in enumerate(given, start=1))
+    return tuple(text_given(text, f"Text {position:,}") for position, text in enumerate(given, start=1))
 
 
 def text_given(given: Any, where: str) -> Text:

@@ -195,7 +195,7 @@ def report_rankings() -> None:
                 drawn = random.integers(n_heads, size=(399, n_heads))
                 resampled = np.nanquantile(rank_correlation(a[drawn], b[drawn]), [0.025, 0.975])
                 for column, (low, high) in enumerate(
-                    (correlation_interval(value, n_heads, 0.05, of_ranks=True), resampled)
+                    (correlation_interval(value, n_heads, 0.05, ranked=True), resampled)
                 ):
                     covers[column] += low - 1e-9 <= true <= high + 1e-9
             row(n_heads, f"{true:.2f}", *(f"{each:.3f}" for each in covers / 300))

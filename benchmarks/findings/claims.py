@@ -70,8 +70,8 @@ def loaded(folder: str | Path) -> Checkpoint:
 def scored(checkpoint: Checkpoint, role: str, permuted: int | None = None) -> ProbedRole:
     """On repeats for a role that has no probe texts."""
     usual = ClaimSettings(N_TEXTS, claim=Claim((), role))
-    of_role = replace(usual.of_role, scores=replace(usual.of_role.scores, permuted=permuted))
-    settings = replace(usual, of_role=of_role)
+    of_role = replace(usual.role_settings, scores=replace(usual.role_settings.scores, permuted=permuted))
+    settings = replace(usual, role_settings=of_role)
     block = fitting_block(checkpoint.tokenizer, checkpoint.max_tokens)
     repeats = probe_texts(checkpoint.tokenizer, ProbeTextSettings(number=N_TEXTS, block=block))
     given = None if role in ("previous", "induction", "duplicate") else repeats

@@ -205,8 +205,8 @@ class Queue:
     def _rank(self) -> Callable[[Job | Request], tuple[bool, float]]:
         """A function that ranks what waits at this moment."""
         # All who wait, even if few are compared: it forgets since when anybody else has waited.
-        of_visitors = self._time.ranks({waiting.visitor for waiting in self._waiting()})
-        return lambda waiting: (waiting.is_urgent, of_visitors[waiting.visitor])
+        ranks = self._time.ranks({waiting.visitor for waiting in self._waiting()})
+        return lambda waiting: (waiting.is_urgent, ranks[waiting.visitor])
 
     def begin(self, items: Sequence[WaitingText]) -> list[WaitingText]:
         """Mark the items that somebody still waits for as running, and return them."""
@@ -284,17 +284,17 @@ class Queue:
 
     def _seconds_left(self, request: Request, earlier: Sequence[Request]) -> float | None:
         """Own work, earlier work of the same visitor, and as much of each other visitor's: shares are equal."""
-        of_visitors = defaultdict[Hashable, float](float)
+        visitor_seconds = defaultdict[Hashable, float](float)
         own = 0.0
         for waiting in {request, *self._requests}:
             pace = self.paces.of(waiting.question)
             if pace is None:
                 return None
             if waiting.visitor != request.visitor:
-                of_visitors[waiting.visitor] += pace * waiting.size_left
+                visitor_seconds[waiting.visitor] += pace * waiting.size_left
             elif waiting is request or waiting in earlier:
                 own += pace * waiting.size_left
-        return own + sum(min(seconds, own) for seconds in of_visitors.values())
+        return own + sum(min(seconds, own) for seconds in visitor_seconds.values())
 
     def wait(self, request: Request, n_known: int, seconds: float) -> bool:
         """Wait until more than `n_known` items are done or a timeout; returns whether the request is done."""

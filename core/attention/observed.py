@@ -222,7 +222,7 @@ def _attend_unseen(
     n_texts, n_heads, n_queries, _ = attention.query.shape
     # What takes memory here is the mask alone: one map for all heads, unless the model brings one for each.
     n_maps = attention.mask.shape[1] if isinstance(attention.mask, Tensor) else 1
-    of_texts: dict[int, list[Tensor]] = {}
+    text_tiles: dict[int, list[Tensor]] = {}
     for texts, queries in tiles((n_texts, n_maps, n_queries, attention.n_keys), attention.query.device.type):
         pause()
         query = attention.query[texts, :, queries]
@@ -243,8 +243,8 @@ def _attend_unseen(
             enable_gqa=n_heads != attention.keys.shape[1],
         )
         outputs = current.gated(outputs, layer, texts, attention.heads)
-        of_texts.setdefault(texts.start, []).insert(0, outputs.transpose(1, 2))  # the last queries come first
-    wholes = [blocks[0] if len(blocks) == 1 else torch.cat(blocks, 1) for blocks in of_texts.values()]
+        text_tiles.setdefault(texts.start, []).insert(0, outputs.transpose(1, 2))  # the last queries come first
+    wholes = [blocks[0] if len(blocks) == 1 else torch.cat(blocks, 1) for blocks in text_tiles.values()]
     return wholes[0] if len(wholes) == 1 else torch.cat(wholes)
 
 

@@ -43,7 +43,7 @@ class Tile:
 
     def on(self, device: torch.device) -> "Tile":
         """The same on another device."""
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         moved: dict[str, Any] = {name: value.to(device) for name, value in values.items() if isinstance(value, Tensor)}
         return replace(self, **moved)
 
@@ -117,8 +117,8 @@ class Pass:
     def __post_init__(self) -> None:
         if self.stops and self.calls is None:
             raise ValueError("A pass stops after the last call that is watched; name the calls.")
-        of_calls = None if self.calls is None else enumerate(self.calls)
-        self._layers = None if of_calls is None else {call: layer for layer, call in of_calls if call is not None}
+        numbered = None if self.calls is None else enumerate(self.calls)
+        self._layers = None if numbered is None else {call: layer for layer, call in numbered if call is not None}
 
     def next_layer(self) -> int | None:
         """Count an attention call and return its layer; None if it is not observed."""

@@ -56,7 +56,7 @@ def merge_adapter(name: str, folder: Path, model: PreTrainedModel) -> None:
     from peft import get_peft_config, get_peft_model
 
     # An adapter that was trained on a model without a head names its layers from there.
-    has_head = any(each.startswith(f"{model.base_model_prefix}.") for each in adapter_weights(folder))
+    has_head = any(path.startswith(f"{model.base_model_prefix}.") for path in adapter_weights(folder))
     inner: Any = model if has_head else model.base_model
     settings = _with_names(name, adapter_settings(name, folder), [path for path, _ in inner.named_modules() if path])
     try:
@@ -69,12 +69,12 @@ def merge_adapter(name: str, folder: Path, model: PreTrainedModel) -> None:
             adapted.merge_and_unload()
     except Exception as error:  # what a broken file makes the library raise is open-ended
         reason = "its weights have other shapes" if "size mismatch" in str(error) else first_line(error)
-        raise _of_another_base(name, model, reason) from error
+        raise _other_base_error(name, model, reason) from error
     # Heads of tasks that the model does not have may be left over: they follow its attention.
     unused = sorted(key for key in report.unexpected_keys if adapted.base_model.prefix in key)
     if report.missing_keys or unused:
         problem = f"{unused[0]} has no place in it" if unused else f"{sorted(report.missing_keys)[0]} is missing"
-        raise _of_another_base(name, model, problem)
+        raise _other_base_error(name, model, problem)
 
 
 def _with_names(name: str, settings: dict[str, Any], modules: Collection[str]) -> dict[str, Any]:
@@ -113,7 +113,7 @@ def _names_of(where: str, expression: str, modules: Collection[str], deadline: f
     try:
         re.compile(expression)  # knows less than `regex`, and is what PEFT takes
         pattern = regex.compile(expression)
-        found = [path for path in modules if pattern.fullmatch(path, timeout=max(1e-3, deadline - time.monotonic()))]
+        matching = [path for path in modules if pattern.fullmatch(path, timeout=max(1e-3, deadline - time.monotonic()))]
     except TimeoutError:
         raise CheckpointError(
             f"{where} holds an expression that takes more than {SECONDS:g} seconds to match ({quoted(expression)}). "
@@ -124,7 +124,7 @@ def _names_of(where: str, expression: str, modules: Collection[str], deadline: f
             f"{where} holds an expression that cannot be read ({first_line(error)}: {quoted(expression)}). Write the "
             "names of the modules there."
         ) from None
-    return f"^(?:{'|'.join(map(re.escape, found))})" if found else NO_MODULE
+    return f"^(?:{'|'.join(map(re.escape, matching))})" if matching else NO_MODULE
 
 
 def _own_changed_weights(adapted: Any) -> None:
@@ -138,7 +138,7 @@ def _own_changed_weights(adapted: Any) -> None:
                 setattr(base, key, nn.Parameter(weights.detach().clone(), requires_grad=weights.requires_grad))
 
 
-def _of_another_base(name: str, model: PreTrainedModel, problem: str) -> CheckpointError:
+def _other_base_error(name: str, model: PreTrainedModel, problem: str) -> CheckpointError:
     return CheckpointError(
         f"{name} does not fit its base, a {type(model).__name__} ({problem}). If it was trained on another one, "
         f"correct base_model_name_or_path in its {ADAPTER_CONFIG}; else save the adapter again."

@@ -136,7 +136,7 @@ def _answer(request: Mapping[str, Any]) -> dict[str, Any]:
     if not request["chats"]:
         return {"written": [], "error": ""}
     try:
-        found, _ = render_jinja_template(
+        rendered, _ = render_jinja_template(
             conversations=request["chats"],
             chat_template=request["template"],
             continue_final_message=request["goes_on"],
@@ -145,13 +145,13 @@ def _answer(request: Mapping[str, Any]) -> dict[str, Any]:
         )
     except Exception as error:  # what the code of a template raises is open-ended
         return {"written": [], "error": first_line(error)}
-    n_characters = sum(map(len, found))
+    n_characters = sum(map(len, rendered))
     if n_characters > MOST_CHARACTERS:
         return {
             "written": [],
             "error": f"it writes {n_characters:,} characters, and at most {MOST_CHARACTERS:,} are read",
         }
-    return {"written": found, "error": ""}
+    return {"written": rendered, "error": ""}
 
 
 def _main() -> None:

@@ -183,14 +183,14 @@ def held_still(name: str, folder: Path, patterns: Sequence[str], recorded: Seque
     """
     states_before = file_states(name, folder, patterns)
     _check_same(
-        name, [(each.name, each.sha256) for each in recorded], [(each.name, each.sha256) for each in states_before]
+        name, [(file.name, file.sha256) for file in recorded], [(file.name, file.sha256) for file in states_before]
     )
     try:
         yield
     finally:
         states_after = file_states(name, folder, patterns)
         _check_same(
-            name, [(each.name, each.mark) for each in states_before], [(each.name, each.mark) for each in states_after]
+            name, [(file.name, file.mark) for file in states_before], [(file.name, file.mark) for file in states_after]
         )
 
 
@@ -331,7 +331,7 @@ class CheckpointFiles:
     def sharing(self, head: Head) -> tuple[Head, ...]:
         """The heads that share keys and values with a head, itself included, removed ones too."""
         layer, first = head[0], head[1] - head[1] % self.n_shared
-        return tuple((layer, each) for each in range(first, first + self.n_shared))
+        return tuple((layer, number) for number in range(first, first + self.n_shared))
 
 
 @dataclass(frozen=True)
@@ -388,7 +388,7 @@ class Checkpoint:
     def sizes(self) -> dict[int, int]:
         """Bytes of each of its weights by their place in memory, which a base and its adapters share."""
         weights = self.full_model.parameters()
-        return {each.data_ptr(): each.numel() * each.element_size() for each in weights if each.numel()}
+        return {weight.data_ptr(): weight.numel() * weight.element_size() for weight in weights if weight.numel()}
 
 
 def check_heads(name: str, shape: tuple[int, int], heads: Iterable[Head]) -> None:

@@ -220,9 +220,9 @@ def _n_shared(config: dict[str, Any], n_heads: int | None) -> int:
     n_kv_heads = _first_number(config, "num_key_value_heads", "num_kv_heads")
     if config.get("multi_query") and not config.get("new_decoder_architecture"):  # GPT BigCode and the first Falcons
         n_kv_heads = 1
-    of_layers = config.get("per_layer_config")
+    configs = config.get("per_layer_config")
     differs = bool(config.get("num_global_key_value_heads")) or (
-        isinstance(of_layers, dict) and any("num_key_value_heads" in str(of_layer) for of_layer in of_layers.values())
+        isinstance(configs, dict) and any("num_key_value_heads" in str(layer) for layer in configs.values())
     )
     return n_heads // n_kv_heads if n_heads and n_kv_heads and n_heads % n_kv_heads == 0 and not differs else 1
 

@@ -117,9 +117,9 @@ def _check(model: Any, tokenizer: Any, name: str) -> None:
             f"The configuration of {name} is {quoted(model.config)}. Give the model with the one that it was made from."
         )
     if not isinstance(tokenizer, PreTrainedTokenizerBase) or not tokenizer.is_fast:
-        found = "is missing" if tokenizer is None else f"is a {type(tokenizer).__name__}"
+        problem = "is missing" if tokenizer is None else f"is a {type(tokenizer).__name__}"
         raise CheckpointError(
-            f"The tokenizer of {name} {found}. Give its fast tokenizer, which reports the characters of each token: "
+            f"The tokenizer of {name} {problem}. Give its fast tokenizer, which reports the characters of each token: "
             "tokenizer=AutoTokenizer.from_pretrained(...)"
         )
     dtype = str(model.dtype).removeprefix("torch.")

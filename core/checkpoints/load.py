@@ -61,10 +61,10 @@ def device_map(model: PreTrainedModel, free: Mapping[int | str, int]) -> Mapping
     device are filled in this order."""
     from accelerate import infer_auto_device_map
 
-    found: Mapping[str, int | str] = infer_auto_device_map(
+    devices: Mapping[str, int | str] = infer_auto_device_map(
         model, max_memory=dict(free), no_split_module_classes=list(model._no_split_modules or ())
     )
-    return found
+    return devices
 
 
 def input_device(model: nn.Module) -> torch.device:
@@ -78,8 +78,8 @@ def _execution_devices(model: nn.Module) -> Iterator[torch.device]:
     """Where the hooks of accelerate run modules, in their order."""
     for module in model.modules():
         hook: Any = getattr(module, "_hf_hook", None)
-        for each in getattr(hook, "hooks", (hook,)):
-            if (device := getattr(each, "execution_device", None)) is not None:
+        for part in getattr(hook, "hooks", (hook,)):
+            if (device := getattr(part, "execution_device", None)) is not None:
                 yield torch.device(device)
 
 

@@ -90,9 +90,9 @@ def attention_modules(name: str, model: PreTrainedModel) -> dict[Kind, list[Atte
         inputs = _inputs(module)
         if inputs and (attention := _attention_module(path, by_path, inputs)) is not None:
             modules[_kind(path, two_stacks)].append(attention)
-    layers = {len(of_one_kind) for of_one_kind in modules.values()}
+    layers = {len(layers_of_kind) for layers_of_kind in modules.values()}
     is_shared = not two_stacks and layers != {getattr(model.config, "num_hidden_layers", None)}
-    uneven = any(len({layer.n_heads for layer in of_one_kind}) != 1 for of_one_kind in modules.values())
+    uneven = any(len({layer.n_heads for layer in layers_of_kind}) != 1 for layers_of_kind in modules.values())
     if is_shared or uneven or not type(model)._can_set_attn_implementation():
         raise CheckpointError(
             f"Heads cannot be removed from {name} ({type(model).__name__}): the layout of its heads' weights differs "

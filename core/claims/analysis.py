@@ -11,7 +11,7 @@ CLAIM_ANALYSIS: Final[Analysis[ClaimText, ClaimText, Any, ClaimSettings, ClaimFi
     name="claim",
     sentence="Test a claim about heads; a row per head that it names.",
     settings=ClaimSettings(),
-    text_of=lambda each: each.text,
+    text_of=lambda claim_text: claim_text.text,
     question=question,
     collect=collected,
     judge=lambda texts, answers, settings: judge(settings.claim, probed(texts, answers[0], settings)),

@@ -58,7 +58,7 @@ def claim_of(claimed: str | Mapping[str, Any], role: str | None = None) -> Claim
     """
     if isinstance(claimed, str):
         if not claimed.lstrip().startswith(("{", "[")):
-            return _of_sentence(claimed, role)
+            return _claim_in_sentence(claimed, role)
         claimed = scores_in(claimed)
     if role is None:
         raise AnalysisError("Scores by head do not say of which role they are. Name the role, too.")
@@ -67,9 +67,9 @@ def claim_of(claimed: str | Mapping[str, Any], role: str | None = None) -> Claim
         head = HEAD.fullmatch(name.strip()) if isinstance(name, str) else None
         if head is None:
             raise AnalysisError(f"{quoted(name)} is no head. Name each as layer and head, such as 16-19 or L16 H19.")
-        if (of_head := _head(head)) in scores:
-            raise AnalysisError(f"{quoted(name)} is {head_name(*of_head)}, which has a score already. Leave one out.")
-        scores[of_head] = _score(name, value)
+        if (named := _head(head)) in scores:
+            raise AnalysisError(f"{quoted(name)} is {head_name(*named)}, which has a score already. Leave one out.")
+        scores[named] = _score(name, value)
     if not scores:
         raise AnalysisError('There are no scores. Write them by head, such as {"16-19": 0.8}.')
     return Claim(tuple(scores), role, tuple(scores.values()))
@@ -102,20 +102,20 @@ def _score(name: str, value: Any) -> float:
     return float(np.mean(numbers))
 
 
-def _of_sentence(sentence: str, role: str | None) -> Claim:
+def _claim_in_sentence(sentence: str, role: str | None) -> Claim:
     heads = tuple(dict.fromkeys(map(_head, HEAD.finditer(sentence))))
     if not heads:
         raise AnalysisError(f"{quoted(sentence)} names no head. Write a claim such as: {EXAMPLE}.")
     without_heads = HEAD.sub(lambda match: " " * len(match[0]), sentence)
     words = [match for match in WORD.finditer(without_heads) if match[0].lower() not in SAYS_NOTHING]
     named = " ".join(match[0] for match in words)
-    found = role if role and named in ("", role_title(role)) else _spoken_roles().get(named.lower())
-    if found is not None and role in (None, found):
-        return Claim(heads, found)
+    spoken = role if role and named in ("", role_title(role)) else _spoken_roles().get(named.lower())
+    if spoken is not None and role in (None, spoken):
+        return Claim(heads, spoken)
     if not words:
         raise AnalysisError(f"The claim names no role. Write one such as: {EXAMPLE}; or name the role beside it.")
-    if found is not None:
-        raise AnalysisError(f"The claim is about the role {found}, and the role beside it is {role_title(str(role))}.")
+    if spoken is not None:
+        raise AnalysisError(f"The claim is about the role {spoken}, and the role beside it is {role_title(str(role))}.")
     if len(several := _roles_among([match[0].lower() for match in words])) > 1:
         raise AnalysisError(
             f"The claim names {len(several)} roles: {' and '.join(several)}. Each has a test of its own: write a claim "

@@ -115,17 +115,17 @@ def claim(arguments: argparse.Namespace) -> None:
             return test(other.texts, checkpoint, pass_settings)
         return test(texts, *loaded(argparse.Namespace(**vars(arguments) | {"checkpoint": other.name})))
 
-    name, of_texts = checkpoint.files.name, PROBE_TEXTS if own is None else own.name
+    name, texts_name = checkpoint.files.name, PROBE_TEXTS if own is None else own.name
     finding = test(texts, checkpoint, pass_settings)
-    places = [Place(checkpoint=name, texts=of_texts, finding=finding)]
+    places = [Place(checkpoint=name, texts=texts_name, finding=finding)]
     for other in others:
-        where = (name, other.name) if other.is_texts else (other.name, of_texts)
+        where = (name, other.name) if other.is_texts else (other.name, texts_name)
         places.append(place_of(*where, partial(test_in, other)))
-    found = TestedClaim(first=finding, places=tuple(places))
+    outcome = TestedClaim(first=finding, places=tuple(places))
     write_table(
-        arguments.output, found.table, checkpoint_facts(checkpoint, pass_settings) | facts_of_claim(finding, texts)
+        arguments.output, outcome.table, checkpoint_facts(checkpoint, pass_settings) | facts_of_claim(finding, texts)
     )
-    print(found.summary, file=sys.stderr)
+    print(outcome.summary, file=sys.stderr)
 
 
 @dataclass(frozen=True)
@@ -179,9 +179,9 @@ def read_claim(claimed: str | Mapping[str, Any], role: str | None) -> Claim:
 def claim_settings(options: argparse.Namespace, made: Claim) -> ClaimSettings:
     """The settings of a claim that the options ask for; tau is the usual one of the scale."""
     usual = ClaimSettings()
-    scores = settings_of(options, usual.of_role.scores)
-    of_role = RoleSettings(scores, settings_of(options, Criterion.usual(scores.scale)))
-    return replace(settings_of(options, usual), claim=made, of_role=of_role)
+    scores = settings_of(options, usual.role_settings.scores)
+    role_settings = RoleSettings(scores, settings_of(options, Criterion.usual(scores.scale)))
+    return replace(settings_of(options, usual), claim=made, role_settings=role_settings)
 
 
 def facts_of_claim(finding: ClaimFinding, texts: Any) -> dict[str, str]:

@@ -105,12 +105,12 @@ def judge(claim: Claim, probed: ProbedRole) -> ClaimFinding:
 
     Raises: AnalysisError for heads that are not there, and for fewer than two texts or documents.
     """
-    scored, criterion = probed.scored, probed.settings.of_role.criterion
+    scored, criterion = probed.scored, probed.settings.role_settings.criterion
     check_heads("The checkpoint", scored.scores.shape[2:], claim.heads)
-    scores, uniform = _of_claim(scored, claim)
+    scores, uniform = _claim_scores(scored, claim)
     tests = hypotheses.role_tests(scores, scored.roles, criterion, uniform, probed.document)
     _check_units(claim, tests, probed)
-    by_chance = _of_claim(probed.permuted, claim)[0]
+    by_chance = _claim_scores(probed.permuted, claim)[0]
     permuted = hypotheses.one_sided(*moments_by_document(scores - by_chance, probed.document), 0.0, criterion.ddof)
     distance = _distance(claim, probed, tests.holds & hypotheses.decided([permuted], criterion))
     verdicts, failed = _verdicts(tests, permuted, distance)
@@ -152,12 +152,12 @@ def _verdicts(
     }
     verdicts, failed = list[Verdict](), list[tuple[Failed, ...]]()
     for head in range(tests.holds.shape[1]):
-        of_head = tuple(name for name, each in fails.items() if each[0, head, 0])
-        is_ruler, is_tested = (bool(each[0, head, 0]) for each in (distance.explains, distance.is_tested))
+        failing_tests = tuple(name for name, test in fails.items() if test[0, head, 0])
+        is_ruler, is_tested = (bool(test[0, head, 0]) for test in (distance.explains, distance.is_tested))
         holds: Verdict = "holds" if is_tested else "holds (not tested against a ruler)"
-        failing: Verdict = "no test" if of_head == ("too few texts for a constant score",) else "does not hold"
-        verdicts.append("only as a positional ruler" if is_ruler else failing if of_head else holds)
-        failed.append(of_head)
+        failing: Verdict = "no test" if failing_tests == ("too few texts for a constant score",) else "does not hold"
+        verdicts.append("only as a positional ruler" if is_ruler else failing if failing_tests else holds)
+        failed.append(failing_tests)
     return tuple(verdicts), tuple(failed)
 
 
@@ -180,8 +180,8 @@ def _at_fixed_period(
     claim: Claim, probed: ProbedRole, fixed: RoleScores, holds: Bool[np.ndarray, "1 head 1"]
 ) -> DistanceControl:
     """The same tokens where their copies have a fixed period: a ruler passes there, and scores higher."""
-    criterion, own = probed.settings.of_role.criterion, _of_claim(probed.scored, claim)[0]
-    scores, uniform = _of_claim(fixed, claim)
+    criterion, own = probed.settings.role_settings.criterion, _claim_scores(probed.scored, claim)[0]
+    scores, uniform = _claim_scores(fixed, claim)
     tests = hypotheses.role_tests(scores, fixed.roles, criterion, uniform)
     more, own_mean = hypotheses.one_sided(*moments(scores - own), 0.0, criterion.ddof), moments(own)[1]
     is_higher = hypotheses.decided([more], criterion) & (tests.mean >= LEAST_TIMES * own_mean)
@@ -197,13 +197,13 @@ def _at_fixed_period(
 def _beside_others(claim: Claim, probed: ProbedRole, holds: Bool[np.ndarray, "1 head 1"]) -> DistanceControl:
     """Other words, or tokens, of the same texts at the same distances, as multiples of uniform attention."""
     layers, heads = np.array(claim.heads).T
-    of_claim = [
+    matched = [
         TextMatches(related=text.related[:, layers, heads, None], unrelated=text.unrelated[:, layers, heads, None])
         for text in probed.matched
     ]
-    of_role = probed.settings.of_role
+    role_settings = probed.settings.role_settings
     roles = SYNTACTIC if claim.role in SYNTACTIC else (claim.role,)
-    tests = matched_tests(of_claim, of_role.scores.direction, of_role.criterion, roles, probed.document)
+    tests = matched_tests(matched, role_settings.scores.direction, role_settings.criterion, roles, probed.document)
     row = [roles.index(claim.role)]
     is_tested = tests.texts[row] >= 2
     return DistanceControl(
@@ -215,7 +215,7 @@ def _beside_others(claim: Claim, probed: ProbedRole, holds: Bool[np.ndarray, "1 
     )
 
 
-def _of_claim(
+def _claim_scores(
     scored: RoleScores, claim: Claim
 ) -> tuple[Float[np.ndarray, "text 1 head 1"], Float[np.ndarray, "text 1 head"]]:
     """Scores of the claim's heads and of uniform attention, as of layers with a head each."""
@@ -245,14 +245,14 @@ def _evidence(
 ) -> Float[np.ndarray, "1 head 1"]:
     """Evidence for the mean being above tau; a bet needs values from 0 upwards, so that shares below count as 0. One
     bet is made on each document, where these are known."""
-    of_role: RoleSettings = probed.settings.of_role
-    is_score = of_role.scores.scale == "score"
+    role_settings: RoleSettings = probed.settings.role_settings
+    is_score = role_settings.scores.scale == "score"
     values = scores if is_score else np.maximum(scores, 0)
     if probed.document is not None:
-        values, uniform = (ratio(*sums_by_document(each, probed.document)) for each in (values, uniform))
+        values, uniform = (ratio(*sums_by_document(array, probed.document)) for array in (values, uniform))
     if is_score:
-        return role_evidence(values, of_role.criterion, uniform)
-    return log_evidence(values, of_role.criterion.tau)
+        return role_evidence(values, role_settings.criterion, uniform)
+    return log_evidence(values, role_settings.criterion.tau)
 
 
 def _against_random_sets(
@@ -279,7 +279,7 @@ def _agreement(
         return None
     low, high = np.nan, np.nan
     if len(measured) >= FEWEST_FOR_INTERVAL:
-        low, high = correlation_interval(value, len(measured), settings.of_role.criterion.alpha, of_ranks=True)
+        low, high = correlation_interval(value, len(measured), settings.role_settings.criterion.alpha, ranked=True)
     shuffled = random.permuted(np.repeat(claimed, DRAWS, axis=0), axis=1)
     as_high = rank_correlation(shuffled, np.repeat(measured[None], DRAWS, axis=0)) >= value - 1e-12
     return value, low, high, float((1 + as_high.sum()) / (1 + DRAWS))

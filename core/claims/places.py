@@ -42,8 +42,8 @@ class Place:
         """The heads of the claim that hold its role here, tested against a ruler or not."""
         if self.finding is None:
             return ()
-        of_heads = zip(self.finding.claim.heads, self.finding.verdicts, strict=True)
-        return tuple(head for head, verdict in of_heads if verdict in HOLDING)
+        by_head = zip(self.finding.claim.heads, self.finding.verdicts, strict=True)
+        return tuple(head for head, verdict in by_head if verdict in HOLDING)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -62,7 +62,7 @@ class TestedClaim:
     @property
     def summary(self) -> str:
         """In sentences: of each head, of all together, then of the other places."""
-        return "\n".join((claim_summary(self.first), *map(_of_place, self.places[1:])))
+        return "\n".join((claim_summary(self.first), *map(_place_sentence, self.places[1:])))
 
 
 def places_table(places: Sequence[Place]) -> "pd.DataFrame":
@@ -77,7 +77,7 @@ def places_table(places: Sequence[Place]) -> "pd.DataFrame":
     return pd.concat(tables, ignore_index=True)[list(PLACE_COLUMNS)]
 
 
-def _of_place(place: Place) -> str:
+def _place_sentence(place: Place) -> str:
     where = f"{place.checkpoint}, {place.texts}"
     if place.finding is None:
         return f"{where}: {place.why_not}"
@@ -97,7 +97,7 @@ def tested(
     Raises: AnalysisError for heads that are not there, and of any stage.
     """
     texts = claim_texts(settings, given, checkpoint.tokenizer, checkpoint.max_tokens)
-    reading: Reading[Any] = read([each.text for each in texts])
+    reading: Reading[Any] = read([text.text for text in texts])
     return find_in(CLAIM_ANALYSIS, replace(reading, inputs=texts), settings, watch)
 
 

@@ -52,7 +52,7 @@ class ClaimSettings:
     number: Annotated[int, "number of probe texts that are made where no texts are given"] = 30
     seed: Annotated[int, "random seed of probe texts, permuted keys and random sets of heads"] = 0
     claim: Claim = field(default_factory=lambda: Claim((), "previous"))
-    of_role: RoleSettings = field(
+    role_settings: RoleSettings = field(
         default_factory=lambda: RoleSettings(ScoreSettings(scale="share"), Criterion.usual("share"))
     )
     """Shares, because scores grow with the length of texts: on probe texts, untrained heads with a liking for the first
@@ -62,13 +62,14 @@ class ClaimSettings:
     def scores(self) -> ScoreSettings:
         """What is scored: the role, with those that are computed and kept together with it."""
         together = next((roles for roles in (ROLES, DECODER_ROLES) if self.claim.role in roles), (self.claim.role,))
-        return replace(self.of_role.scores, roles=together)
+        return replace(self.role_settings.scores, roles=together)
 
     @property
     def with_permuted_keys(self) -> ScoreSettings:
         """What is scored for the control: the role alone."""
-        own = self.of_role.scores.permuted
-        return replace(self.of_role.scores, roles=(self.claim.role,), permuted=self.seed if own is None else own + 1)
+        scores = self.role_settings.scores
+        seed = self.seed if scores.permuted is None else scores.permuted + 1
+        return replace(scores, roles=(self.claim.role,), permuted=seed)
 
 
 def claim_texts(
@@ -142,10 +143,10 @@ def question(settings: ClaimSettings) -> Question[Text, TextMeasures]:
 
 def collected(ask: Ask, texts: tuple[ClaimText, ...], settings: ClaimSettings) -> tuple[ProbeAnswers]:
     """The scores of all texts, and the controls of those whose copies do not stand at a fixed period."""
-    control, own = settings.with_permuted_keys, [each.text for each in texts if not each.is_fixed]
-    scored = ask(question(settings), [each.text for each in texts])
-    of_role = role_scores(scored, settings.scores).scores[:, settings.scores.roles.index(settings.claim.role)]
-    applies = bool(np.isfinite(of_role).any())
+    control, own = settings.with_permuted_keys, [text.text for text in texts if not text.is_fixed]
+    scored = ask(question(settings), [text.text for text in texts])
+    own_scores = role_scores(scored, settings.scores).scores[:, settings.scores.roles.index(settings.claim.role)]
+    applies = bool(np.isfinite(own_scores).any())
     permuted = scores_question(control.roles, control.permuted, control.parses)
     compared = _at_distance(settings.claim.role) if texts[0].block is None else None
     return (
@@ -174,28 +175,28 @@ def probed(texts: Sequence[ClaimText], answers: ProbeAnswers, settings: ClaimSet
     """
     every = role_scores(answers.scored, settings.scores)
     role_index = [every.roles.index(settings.claim.role)]
-    of_role = replace(
+    own_role = replace(
         every,
         roles=(settings.claim.role,),
         scores=every.scores[:, role_index],
         uniform=every.uniform[:, role_index],
         greatest=every.greatest[:, role_index],
     )
-    rows = np.flatnonzero([not each.is_fixed for each in texts])
+    rows = np.flatnonzero([not text.is_fixed for text in texts])
     different = different_rows(text_numbers([texts[row].text for row in rows.tolist()]))
     own = rows[different]
-    if np.isnan(of_role.scores[own]).all():
+    if np.isnan(own_role.scores[own]).all():
         role, name = role_named(settings.claim.role), role_title(settings.claim.role)
         back = "; and only models whose tokens look back alone can have it" if role.applies is in_causal_models else ""
         raise AnalysisError(f"The claim cannot be tested: the role {name} does not apply, as {role.lacks}{back}.")
-    control = {each.block: row for row, each in enumerate(texts) if each.is_fixed}
+    control = {text.block: row for row, text in enumerate(texts) if text.is_fixed}
     return ProbedRole(
         settings=settings,
-        scored=of_role.of_texts(own),
+        scored=own_role.subset(own),
         n_equal=len(rows) - len(own),
         are_made=texts[0].block is not None,
         document=document_numbers([texts[row].text.document for row in own]),
         permuted=role_scores([answers.permuted[index] for index in different], settings.with_permuted_keys),
-        fixed=of_role.of_texts(np.array([control[texts[row].block] for row in own])) if control else None,
+        fixed=own_role.subset(np.array([control[texts[row].block] for row in own])) if control else None,
         matched=tuple(answers.matched[index] for index in different) if answers.matched else (),
     )

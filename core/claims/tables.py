@@ -56,13 +56,13 @@ def claim_table(finding: ClaimFinding) -> "pd.DataFrame":
 
     claim, tests = finding.claim, finding.tests
     layers, heads = np.array(claim.heads).T
-    criterion, distance = finding.settings.of_role.criterion, finding.distance
+    criterion, distance = finding.settings.role_settings.criterion, finding.distance
     n_documents = tests.texts.ravel() if finding.probed.document is not None else [None] * len(heads)
     values = {
         "layer": layers,
         "head": heads,
         "verdict": finding.verdicts,
-        "failed": ["; ".join(of_head) for of_head in finding.failed],
+        "failed": ["; ".join(names) for names in finding.failed],
         "claimed": np.full(len(heads), np.nan) if claim.scores is None else claim.scores,
         "n_texts": finding.n_texts,
         "n_documents": pd.array(n_documents, "Int64"),
@@ -86,15 +86,15 @@ def claim_table(finding: ClaimFinding) -> "pd.DataFrame":
 def claim_facts(finding: ClaimFinding) -> Mapping[str, str]:
     """Metadata of files: the role, the settings, and what is found of all heads of the claim together."""
     settings, names = finding.settings, ("spearman", "spearman low", "spearman high", "spearman p")
-    found = {} if finding.spearman is None else dict(zip(names, map("{:.6g}".format, finding.spearman), strict=True))
-    of_sets = {} if np.isnan(finding.p_random_sets) else {"p random sets": f"{finding.p_random_sets:.6g}"}
+    spearman = {} if finding.spearman is None else dict(zip(names, map("{:.6g}".format, finding.spearman), strict=True))
+    random_sets = {} if np.isnan(finding.p_random_sets) else {"p random sets": f"{finding.p_random_sets:.6g}"}
     return {
         "role": role_title(finding.claim.role),
         "seed": str(settings.seed),
         "equal texts left out": str(finding.probed.n_equal),
-        **settings.of_role.facts,
-        **of_sets,
-        **found,
+        **settings.role_settings.facts,
+        **random_sets,
+        **spearman,
     }
 
 
@@ -107,9 +107,9 @@ def claim_summary(finding: ClaimFinding) -> str:
     return "\n".join(
         (
             f"That {n:,} {'head has' if n == 1 else 'heads have'} the role {role}: {told}.",
-            *(_of_head(finding, row) for row in shown.itertuples()),
+            *(_head_sentence(finding, row) for row in shown.itertuples()),
             *([f"The table has the other {n - MOST_SAID:,} heads, which score lower."] if n > MOST_SAID else []),
-            *of_all_heads(finding),
+            *joint_results(finding),
             *notes(finding),
         )
     )
@@ -117,7 +117,7 @@ def claim_summary(finding: ClaimFinding) -> str:
 
 def counts(finding: ClaimFinding) -> dict[Verdict, int]:
     """Number of heads by verdict, of each that there is."""
-    return {each: finding.verdicts.count(each) for each in get_args(Verdict) if each in finding.verdicts}
+    return {verdict: finding.verdicts.count(verdict) for verdict in get_args(Verdict) if verdict in finding.verdicts}
 
 
 def control_name(finding: ClaimFinding) -> str:
@@ -127,15 +127,13 @@ def control_name(finding: ClaimFinding) -> str:
 
 def reasons(finding: ClaimFinding, row: Any) -> str:
     """Which tests a head fails, with their p-values; of a row of the table."""
-    of_distance = (
-        f"only {row.compared / row.positional:.1f} times" if row.compared < LEAST_TIMES * row.positional else ""
-    )
+    times = f"only {row.compared / row.positional:.1f} times" if row.compared < LEAST_TIMES * row.positional else ""
     is_ruler = finding.probed.fixed is not None
     detail: dict[Failed, list[str]] = {
         "tau": [_p(row.p_adjusted)],
         "uniform attention": [_p(row.p_adjusted)],
         "permuted keys": [_p(row.p_permuted)],
-        "distance": [] if is_ruler else [of_distance, _p(row.p_positional)],
+        "distance": [] if is_ruler else [times, _p(row.p_positional)],
         "too few texts for a constant score": [],
     }
     told = {name: " and ".join(filter(None, detail[name])) for name in finding.failed[row.Index]}
@@ -173,12 +171,12 @@ def notes(finding: ClaimFinding) -> list[str]:
             if probed.document is None
             else f"The texts are from {n_units:,} documents, which are the units of intervals, tests and odds."
         )
-    if finding.settings.of_role.scores.scale == "share":
+    if finding.settings.role_settings.scores.scale == "share":
         said.append("For odds, shares below 0 count as 0.")
     return said
 
 
-def of_all_heads(finding: ClaimFinding) -> list[str]:
+def joint_results(finding: ClaimFinding) -> list[str]:
     """What is found of all heads of a claim together, in sentences."""
     said = list[str]()
     if not np.isnan(finding.p_random_sets):
@@ -197,9 +195,9 @@ def of_all_heads(finding: ClaimFinding) -> list[str]:
     return said
 
 
-def _of_head(finding: ClaimFinding, row: Any) -> str:
-    of_role = finding.settings.of_role
-    scale = "share above chance" if of_role.scores.scale == "share" else "score"
+def _head_sentence(finding: ClaimFinding, row: Any) -> str:
+    role_settings = finding.settings.role_settings
+    scale = "share above chance" if role_settings.scores.scale == "share" else "score"
     failed = reasons(finding, row)
     unit = scale if finding.probed.fixed is not None else "times uniform attention"
     by_distance = [_p(row.p_positional)] if _p(row.p_positional) else []
@@ -211,7 +209,7 @@ def _of_head(finding: ClaimFinding, row: Any) -> str:
         )
     )
     parts = (
-        f"{scale} {row.mean:z.2f} [{row.low:z.2f}, {row.high:z.2f}], tau {of_role.criterion.tau:g}",
+        f"{scale} {row.mean:z.2f} [{row.low:z.2f}, {row.high:z.2f}], tau {role_settings.criterion.tau:g}",
         *(["constant, so that the mean decides"] if row.constant and not failed else []),
         *([_p(row.p_adjusted)] if _p(row.p_adjusted) else []),
         f"evidence {odds(finding.evidence[row.Index])}",

@@ -39,15 +39,15 @@ def compare(arguments: argparse.Namespace) -> None:
     a, b = on_same_texts(*tables)
     criterion = settings_of(arguments, Criterion.usual(a.scored.scale))
     sides = [role_finding(side.scored, criterion, numbers=side.numbers) for side in (a, b)]
-    found = compared(sides, [side.facts.get("dtype", "") for side in tables], arguments.least_difference)
+    comparison = compared(sides, [side.facts.get("dtype", "") for side in tables], arguments.least_difference)
     n_texts = len({text for side in tables for text in side.texts})
     if len(a.texts) < n_texts:
         print(f"{n_texts - len(a.texts)} of {n_texts} texts are in one file only and were left out.", file=sys.stderr)
     if sides[0].note:
         print(sides[0].note, file=sys.stderr)
-    facts = facts_of_both(a.facts, b.facts) | criterion.facts | found.facts
-    write_table(arguments.output, found.table, facts)
-    print(_summary(found, criterion.tau), file=sys.stderr)
+    facts = facts_of_both(a.facts, b.facts) | criterion.facts | comparison.facts
+    write_table(arguments.output, comparison.table, facts)
+    print(_summary(comparison, criterion.tau), file=sys.stderr)
 
 
 def _summary(comparison: RoleComparison, tau: float) -> str:
@@ -59,5 +59,5 @@ def _summary(comparison: RoleComparison, tau: float) -> str:
         parts.append(
             (f"layers {first}-{last} hold" if first < last else f"layer {first} holds") + f" {n_changed} of them"
         )
-    of_tests = f"alpha {comparison.tests.alpha:g}, correction {comparison.tests.correction}"
-    return f"{'; '.join(parts)}. {comparison.sizes.sentence} (paired t-test, {of_tests})."
+    tests = f"alpha {comparison.tests.alpha:g}, correction {comparison.tests.correction}"
+    return f"{'; '.join(parts)}. {comparison.sizes.sentence} (paired t-test, {tests})."

@@ -118,7 +118,7 @@ def compare_in(
     Raises: AnalysisError for checkpoints of different shapes, and as `find_in`.
     """
     layers = [reading.checkpoint.attentions[reading.pass_settings.kind] for reading in readings]
-    a, b = ((1, each.n_layers, each.n_heads) for each in layers)
+    a, b = ((1, layer.n_layers, layer.n_heads) for layer in layers)
     check_heads(a, b)
     sides = [find_in(ROLE_ANALYSIS, reading, settings, watch) for reading in readings]
     return compared(sides, [reading.checkpoint.dtype for reading in readings], least_difference)

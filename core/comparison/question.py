@@ -30,8 +30,8 @@ class ComparedText:
 
 def divergences(texts: Sequence[ComparedText]) -> Float[np.ndarray, "text layer head"] | None:
     """The divergence of one or more texts; None if the numbers of layers or heads differ."""
-    of_texts = [text.divergence for text in texts if text.divergence is not None]
-    return np.stack(of_texts) if of_texts else None
+    arrays = [text.divergence for text in texts if text.divergence is not None]
+    return np.stack(arrays) if arrays else None
 
 
 def _compute(
@@ -43,8 +43,8 @@ def _compute(
     from attention_sieve.core.comparison.in_step import compare_batch
 
     # Relations for both checkpoints in one call, so that each text is parsed once.
-    of_both = [side for pair in prepared for side in pair]
-    parsed = with_relations(of_both, [text for text in texts for _ in SIDES])
+    sides = [side for pair in prepared for side in pair]
+    parsed = with_relations(sides, [text for text in texts for _ in SIDES])
     compared = compare_batch(*checkpoints, parsed[::2], parsed[1::2], *settings)
     yield [
         (

@@ -61,8 +61,8 @@ class DifferenceSizes:
         """The sizes, then how many differences are significant; a full stop has to follow."""
         if not self.n or not self.largest:
             return self.effect
-        of_them = f", {self.n_both or 'none'} of these by {self.least:g} or more" if self.n_significant else ""
-        return f"{self.effect}. {self.n_significant:,} of {self.n_tested:,} differ significantly{of_them}"
+        large = f", {self.n_both or 'none'} of these by {self.least:g} or more" if self.n_significant else ""
+        return f"{self.effect}. {self.n_significant:,} of {self.n_tested:,} differ significantly{large}"
 
 
 def is_large(tests: PairedTests, least: float) -> Bool[np.ndarray, "role layer head"]:

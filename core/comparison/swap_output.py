@@ -49,12 +49,12 @@ def swap_output(
     changed = [pair for pair in aligned_sentences(texts, a, b) if pair.is_changed]
     likelihoods = []
     for pair in changed[:MOST_WORDS]:
-        of_a, of_b = (
+        before, after = (
             None if word is None else word_probability(checkpoint, text, word.tokens, settings)
             for text, word in ((a, pair.a), (b, pair.b))
         )
-        likelihoods.append(Likelihood(pair=pair, a=of_a, b=of_b))
-    is_told = any(each.a is not None or each.b is not None for each in likelihoods)
+        likelihoods.append(Likelihood(pair=pair, a=before, b=after))
+    is_told = any(word.a is not None or word.b is not None for word in likelihoods)
     return SwapOutput(
         angle=vector_angle(checkpoint, a, b, settings),
         head=output_of_both(checkpoint, a, b, settings),

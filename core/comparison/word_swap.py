@@ -86,10 +86,10 @@ def sentence_words(sentence: str, tokens: TokenizedText) -> tuple[SentenceWord, 
     """
     own = np.flatnonzero(tokens.segments != SPECIAL)
     words = _words(sentence, tokens, own)
-    of_token = np.full(len(tokens.ids), SPECIAL)
-    of_token[own] = word_map(words, tokens).of_token[own] - FIRST_WORD
+    word_numbers = np.full(len(tokens.ids), SPECIAL)
+    word_numbers[own] = word_map(words, tokens).word_numbers[own] - FIRST_WORD
     positions: dict[tuple[int, int], list[int]] = {}
-    for token, word in enumerate(of_token.tolist()):
+    for token, word in enumerate(word_numbers.tolist()):
         positions.setdefault((word, token if word == SPECIAL else SPECIAL), []).append(token)
     spelled = words.shown(Text((sentence,)))
     return tuple(
@@ -126,11 +126,11 @@ def aligned_words(a: Sequence[SentenceWord], b: Sequence[SentenceWord]) -> tuple
     matcher = SequenceMatcher(None, [word.text for word in a], [word.text for word in b], autojunk=False)
     pairs = list[WordPair]()
     for _, a_from, a_to, b_from, b_to in matcher.get_opcodes():
-        of_a, of_b = a[a_from:a_to], b[b_from:b_to]
-        if len(of_a) == len(of_b):
-            pairs += [WordPair(a=one, b=other) for one, other in zip(of_a, of_b)]
+        before, after = a[a_from:a_to], b[b_from:b_to]
+        if len(before) == len(after):
+            pairs += [WordPair(a=one, b=other) for one, other in zip(before, after)]
         else:
-            pairs += [WordPair(a=word, b=None) for word in of_a] + [WordPair(a=None, b=word) for word in of_b]
+            pairs += [WordPair(a=word, b=None) for word in before] + [WordPair(a=None, b=word) for word in after]
     return tuple(pairs)
 
 
@@ -186,14 +186,14 @@ def word_swap(texts: tuple[Text, Text], a: TextAttention, b: TextAttention) -> W
                 "time. Type a shorter one."
             )
     pairs = aligned_sentences(texts, a.text, b.text)
-    of_a = _between_words(a.attention, [pair.a for pair in pairs])
-    of_b = _between_words(b.attention, [pair.b for pair in pairs])
+    before = _between_words(a.attention, [pair.a for pair in pairs])
+    after = _between_words(b.attention, [pair.b for pair in pairs])
     has_partner = np.array([pair.a is not None and pair.b is not None for pair in pairs])
-    difference = (of_b - of_a) * has_partner[:, None]
+    difference = (after - before) * has_partner[:, None]
     return WordSwap(
         words=pairs,
-        a=of_a,
-        b=of_b,
+        a=before,
+        b=after,
         difference=difference,
         moved=np.abs(difference[:, :, _compared(pairs)]).sum(axis=-1).mean(axis=-1) / 2,
     )

@@ -74,12 +74,12 @@ def _question(settings: CopySettings) -> Question[Text, Any]:
 
 
 def _collected(ask: Ask, items: tuple[Text, ...], settings: CopySettings) -> tuple[CopyAnswers]:
-    found = ask(_question(settings), items, "where heads look")
+    results = ask(_question(settings), items, "where heads look")
     if settings.detector == "share":
-        scored = role_scores(found, ScoreSettings(roles=DECODER_ROLES, scale="share"))
+        scored = role_scores(results, ScoreSettings(roles=DECODER_ROLES, scale="share"))
         looks = scored.scores[:, DECODER_ROLES.index(settings.role)]
     else:
-        looks = np.stack([of_text[DETECTORS.index(settings.detector)] for of_text in found])
+        looks = np.stack([detected[DETECTORS.index(settings.detector)] for detected in results])
     left_out, writes, signs, outcomes = [], None, None, None
     try:
         writes = ask(WRITES, items, "what heads write")

@@ -40,9 +40,9 @@ class PublishedLooks:
         attention = checkpoint.attentions[texts[0].kind]
         self._texts, self._role = texts, role
         weights = [detector_weights(text, role) for text in texts]
-        at = np.concatenate([np.insert(of_text.at, 0, row, axis=1) for row, of_text in enumerate(weights)])
-        target = np.concatenate([of_text.sums + row * len(DETECTORS) for row, of_text in enumerate(weights)])
-        weight = np.concatenate([of_text.weight for of_text in weights])
+        at = np.concatenate([np.insert(entries.at, 0, row, axis=1) for row, entries in enumerate(weights)])
+        target = np.concatenate([entries.sums + row * len(DETECTORS) for row, entries in enumerate(weights)])
+        weight = np.concatenate([entries.weight for entries in weights])
         n_queries = max(len(text.queries.ids) for text in texts)
         order = np.argsort(at[:, 0] * n_queries + at[:, 1], kind="stable")
         dtype = checkpoint.statistics_dtype
@@ -64,8 +64,10 @@ class PublishedLooks:
         """The scores of each text."""
         n_layers, _, n_heads = self._sums.shape
         sums = self._sums.view(n_layers, len(self._texts), len(DETECTORS), n_heads).permute(1, 2, 0, 3).cpu().numpy()
-        scores = [detector_scores(of_text, text, self._role) for of_text, text in zip(sums, self._texts, strict=True)]
-        return [np.stack([with_holes(of_one, self._missing) for of_one in of_text]) for of_text in scores]
+        scores = [
+            detector_scores(text_sums, text, self._role) for text_sums, text in zip(sums, self._texts, strict=True)
+        ]
+        return [np.stack([with_holes(detector, self._missing) for detector in detectors]) for detectors in scores]
 
 
 class _MostAttended:
@@ -162,19 +164,19 @@ def _writes(
             looked_at = numbers[most[layer, head, queries]]
             written = outputs[queries[looked_at >= 0], head].double()
             alone = values[head * n_kv_heads // attention.n_heads, torch.from_numpy(first)].double()
-            of_factors = to_outputs[layer].norm() * weights.norm()
+            sizes = to_outputs[layer].norm() * weights.norm()
             for way, given, key in (
                 ("value", alone, torch.arange(len(sample))),
                 ("output", written, looked_at[looked_at >= 0]),
             ):
-                shares[WAYS.index(way), layer, head] = _share(given @ by_channel, key, given.norm() * of_factors)
+                shares[WAYS.index(way), layer, head] = _share(given @ by_channel, key, given.norm() * sizes)
     return TextWrites(shares=shares, n_tokens=len(sample))
 
 
-def _share(logits: Float[Tensor, "position token"], looked_at: Int[Tensor, " position"], of_factors: Tensor) -> float:
+def _share(logits: Float[Tensor, "position token"], looked_at: Int[Tensor, " position"], size: Tensor) -> float:
     """Share of what is raised that falls on the token looked at; NaN where what is raised is rounding."""
     raised = logits.relu().cpu()
     total = raised.sum()
-    if is_rounding(total, of_factors):
+    if is_rounding(total, size):
         return float("nan")
     return float(raised[torch.arange(len(raised)), looked_at].sum() / total)

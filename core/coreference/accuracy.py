@@ -112,12 +112,12 @@ def cases_of(texts: Sequence[MentionText], are_read: Sequence[Bool[np.ndarray, "
             baselines.append((number - 1 in antecedents, same_word in antecedents))
             chance.append(len(antecedents) / number)
     text_of_case, document, mention = np.array(cases, int).reshape(-1, 3).T
-    of_type = [[own == name for own in types] for name in TYPES]
+    type_masks = [[own == name for own in types] for name in TYPES]
     return MentionCases(
         text=text_of_case,
         document=document,
         mention=mention,
-        groups=np.array([[True] * len(cases), *of_type], bool),
+        groups=np.array([[True] * len(cases), *type_masks], bool),
         baselines=np.array(baselines, bool).reshape(-1, len(BASELINES)).T,
         chance=np.array(chance, float),
         n_unread=n_unread,
@@ -126,12 +126,12 @@ def cases_of(texts: Sequence[MentionText], are_read: Sequence[Bool[np.ndarray, "
 
 def _same_words(text: MentionText) -> list[int]:
     """For each mention, the nearest earlier one with the same head word, or else the one before."""
-    last, found = dict[str, int](), []
+    last, nearest = dict[str, int](), []
     for number, mention in enumerate(text.mentions):
         word = text.text.segments[0][slice(*text.spans[mention.head])].lower()
-        found.append(last.get(word, number - 1))
+        nearest.append(last.get(word, number - 1))
         last[word] = number
-    return found
+    return nearest
 
 
 def coreference_scores(

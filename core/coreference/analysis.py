@@ -130,10 +130,14 @@ def choice_question(from_word: FromWord) -> Question[MentionText, MentionChoices
     def depends_on(text: MentionText) -> Mapping[str, object]:
         """Types of mentions and names of entities are not included. The mean over pieces adds no entry; the stored
         arrays are named because older entries had fewer."""
-        entities = {name: number for number, name in enumerate(dict.fromkeys(each.entity for each in text.mentions))}
+        entities = {
+            name: number for number, name in enumerate(dict.fromkeys(mention.entity for mention in text.mentions))
+        }
         mentions = {
             "spans": text.spans,
-            "mentions": [(each.start, each.end, each.head, entities[each.entity]) for each in text.mentions],
+            "mentions": [
+                (mention.start, mention.end, mention.head, entities[mention.entity]) for mention in text.mentions
+            ],
             "kept": STORED,
         }
         pieces = {} if from_word == "mean" else {"from word": from_word}
@@ -160,7 +164,7 @@ def coreference_table(finding: CoreferenceFinding) -> "pd.DataFrame":
 
     scores, judged = finding.scores, finding.scores.judgement
     group, layer, head = (axis.ravel() for axis in np.indices(judged.accuracy.shape))
-    of_groups = [control.columns() for control in judged.key_matched]
+    controls = [control.columns() for control in judged.key_matched]
     return pd.DataFrame(
         {
             "group": np.array(GROUPS)[group],
@@ -177,7 +181,7 @@ def coreference_table(finding: CoreferenceFinding) -> "pd.DataFrame":
             "random mention": scores.chance[group],
             "p_nearest": judged.p_values[0].ravel(),
             "p_same_head": judged.p_values[1].ravel(),
-            **{name: np.concatenate([columns[name] for columns in of_groups]) for name in of_groups[0]},
+            **{name: np.concatenate([columns[name] for columns in controls]) for name in controls[0]},
         }
     )
 

@@ -109,10 +109,13 @@ def _from_clusters(item: dict[str, Any], where: str) -> MarkedText:
 def _cluster_mentions(item: dict[str, Any], where: str) -> Iterator[Marked]:
     clusters = as_list(item["clusters"], "clusters", where)
     types, heads = (_by_cluster(item, name, clusters, where) for name in ("types", "heads"))
-    for number, (cluster, of_types, of_heads) in enumerate(zip(clusters, types, heads), start=1):
+    for number, (cluster, cluster_types, cluster_heads) in enumerate(zip(clusters, types, heads), start=1):
         location = f"{where}, cluster {number:,}"
         spans = as_list(cluster, "clusters", location)
-        attributes = (_by_mention(of_types, "types", spans, location), _by_mention(of_heads, "heads", spans, location))
+        attributes = (
+            _by_mention(cluster_types, "types", spans, location),
+            _by_mention(cluster_heads, "heads", spans, location),
+        )
         for span, type_, head in zip(spans, *attributes):
             if not isinstance(span, list) or len(span) != 2:
                 raise TextError(
@@ -137,11 +140,11 @@ def _by_cluster(item: dict[str, Any], name: str, clusters: list[Any], where: str
     return values
 
 
-def _by_mention(of_cluster: Any, name: str, spans: list[Any], where: str) -> list[Any]:
+def _by_mention(given: Any, name: str, spans: list[Any], where: str) -> list[Any]:
     """Values of one cluster, one per mention; None for every mention if the cluster has none."""
-    if of_cluster is None:
+    if given is None:
         return [None] * len(spans)
-    values = as_list(of_cluster, name, where)
+    values = as_list(given, name, where)
     check_as_many(values, spans, (name, "mentions"), where)
     return values
 
@@ -197,7 +200,7 @@ def _gum_types(item: dict[str, Any], where: str, n_words: int) -> Callable[[int]
         return lambda word: None
     tags = as_list(item[key], key, where)
     if "sentences" in item:
-        tags = list(chain.from_iterable(as_list(of_sentence, key, where) for of_sentence in tags))
+        tags = list(chain.from_iterable(as_list(sentence, key, where) for sentence in tags))
     check_as_many(tags, range(n_words), (f"tags in {key}", "words"), where)
     return lambda word: _type_of_tag(str(tags[word])) if word < n_words else None
 

@@ -358,7 +358,11 @@ def with_heads(
 
     Raises: AnalysisError if a text has to be parsed and no parser is installed.
     """
-    unknown = [text for text in texts if any(each.head is None and each.end - each.start > 1 for each in text.mentions)]
+    unknown = [
+        text
+        for text in texts
+        if any(mention.head is None and mention.end - mention.start > 1 for mention in text.mentions)
+    ]
     trees = list(watched(dependencies([text.text for text in unknown]), len(unknown)))
     parsed = dict(zip(map(id, unknown), trees))
     return tuple(_completed(*_with_whole_head_words(text, parsed.get(id(text)))) for text in texts)
@@ -380,8 +384,13 @@ def _with_whole_head_words(text: MarkedText, tree: Dependencies | None) -> tuple
         text,
         spans=tuple((text.spans[first][0], text.spans[after - 1][1]) for first, after in pairwise(firsts)),
         mentions=tuple(
-            replace(each, start=number[each.start], end=number[each.end], head=each.head and number[each.head])
-            for each in text.mentions
+            replace(
+                mention,
+                start=number[mention.start],
+                end=number[mention.end],
+                head=mention.head and number[mention.head],
+            )
+            for mention in text.mentions
         ),
         sentence_ends=tuple(number[end] for end in text.sentence_ends if is_first[end]),
     )

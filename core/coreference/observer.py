@@ -88,13 +88,13 @@ class _Choosing:
         # A key that no head of the layer looks at is hidden by a mask.
         is_other = self._is_other & (columns.nansum(1) > 0)
         n_others = is_other.sum(1)
-        of_others = (columns * is_other[:, None]).sum(2) / n_others[:, None].clamp_min(1)
+        others = (columns * is_other[:, None]).sum(2) / n_others[:, None].clamp_min(1)
         between = rows.take_along_dim(keys, dim=3)
         joined = self._is_antecedent & (between.nansum(1) > 0) & (n_others > 0)[:, None]
         is_known = joined.any(-1)[:, None]
         return {
             "to_antecedents": (between * joined[:, None]).sum(-1).masked_fill(~is_known, torch.nan),
-            "from_others": (of_others[:, :, None] * joined[:, None]).sum(-1).masked_fill(~is_known, torch.nan),
+            "from_others": (others[:, :, None] * joined[:, None]).sum(-1).masked_fill(~is_known, torch.nan),
         }
 
 

@@ -49,7 +49,7 @@ def _given(texts: Any, _: Namespace, __: Callable[[Any], tuple[Text, ...]]) -> _
     Raises: TextError.
     """
     given = [texts] if isinstance(texts, dict | MentionText) or not isinstance(texts, Iterable) else list(texts)
-    read = tuple(each for each in given if isinstance(each, MentionText))
+    read = tuple(text for text in given if isinstance(text, MentionText))
     if not read or len(read) < len(given):
         try:
             read = read_mentions(json.dumps(given).encode())
@@ -57,7 +57,7 @@ def _given(texts: Any, _: Namespace, __: Callable[[Any], tuple[Text, ...]]) -> _
             raise TextError(
                 'The texts are no objects with clusters. Write them as {"text": ..., "clusters": ...}.'
             ) from None
-    return _Mentions(read, texts_sha256([each.text for each in read]))
+    return _Mentions(read, texts_sha256([text.text for text in read]))
 
 
 def _windows(

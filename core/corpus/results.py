@@ -308,8 +308,8 @@ class CorpusPart:
     def surface(self, alpha: float) -> HeadStatistics:
         """Surface statistics of every head, as `attention_sieve.core.surface.statistics.head_statistics`."""
         sums = self.sums(SURFACE)
-        of_keys = np.isin(SURFACE_NAMES, OF_KEYS)[:, None, None]
-        sums = with_zeros(sums, np.where(of_keys, self.n_texts, 0))
+        counts_keys = np.isin(SURFACE_NAMES, OF_KEYS)[:, None, None]
+        sums = with_zeros(sums, np.where(counts_keys, self.n_texts, 0))
         return statistics_of_moments(SURFACE_NAMES, moments_of(sums), alpha)
 
     def layers(self, alpha: float) -> HeadStatistics:

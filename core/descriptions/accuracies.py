@@ -271,13 +271,13 @@ def _heads_by_relation(
     heads_by_relation: defaultdict[tuple[int, int], list[Head]] = defaultdict(list)
     surplus = []
     for _, (first_half, _) in relations:
-        of_heads = _surpluses(cases.right[..., first_half], cases, first_half, alpha)
+        head_surplus = _surpluses(cases.right[..., first_half], cases, first_half, alpha)
         control = key_matched(cases.joined.of(first_half), alpha, int(is_there.sum()))
-        surplus.append(of_heads - 4 * ~control.beats)  # a surplus is above -2 and below 1
+        surplus.append(head_surplus - 4 * ~control.beats)  # a surplus is above -2 and below 1
     if surplus:
-        of_relations = np.concatenate(surplus)
+        relation_surplus = np.concatenate(surplus)
         for layer, head in zip(*np.nonzero(is_there.all(axis=0))):
-            relation, direction = divmod(int(of_relations[:, layer, head].argmax()), len(DIRECTIONS))
+            relation, direction = divmod(int(relation_surplus[:, layer, head].argmax()), len(DIRECTIONS))
             heads_by_relation[relation, direction].append((int(layer), int(head)))
     return heads_by_relation
 

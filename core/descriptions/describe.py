@@ -65,8 +65,8 @@ def describe_heads(known: Known, alpha: float = 0.05) -> dict[Head, accuracies.H
     counts = {"n_texts": len(known.surface), "n_others": 0 if known.others is None else len(judged.surface)}
     descriptions = {}
     for head in np.ndindex(spread.shape):
-        targets = {of_target[head].target for of_target in chosen if _is_named(of_target[head])}
-        share_facts = sorted((of_target[head] for of_target in shares), key=lambda fact: -fact.share)
+        targets = {facts_by_head[head].target for facts_by_head in chosen if _is_named(facts_by_head[head])}
+        share_facts = sorted((facts_by_head[head] for facts_by_head in shares), key=lambda fact: -fact.share)
         share_facts = [fact for fact in share_facts if _is_named(fact) and fact.target in targets]
         accuracy_facts = [fact for fact in (relations.get(head), mentions.get(head)) if fact and is_told(fact, alpha)]
         mostly = [fact for fact in share_facts if is_mostly(fact)]
@@ -146,13 +146,13 @@ def _shares(known: Known, alpha: float) -> list[dict[Head, accuracies.ShareFact]
     if n_half < LEAST_TEXTS:
         return _shares_over(known, alpha)
     halves = [_shares_over(_part(known, half), alpha) for half in (by_length[:n_half], by_length[n_half:])]
-    of_targets: dict[accuracies.Target, dict[Head, accuracies.ShareFact]] = {}
-    for fact in (fact for half in halves for of_target in half for fact in of_target.items()):
+    by_target: dict[accuracies.Target, dict[Head, accuracies.ShareFact]] = {}
+    for fact in (fact for half in halves for facts_by_head in half for fact in facts_by_head.items()):
         head, share = fact
-        known_share = of_targets.setdefault(share.target, {}).get(head)
+        known_share = by_target.setdefault(share.target, {}).get(head)
         if known_share is None or not known_share.share <= share.share:
-            of_targets[share.target][head] = share
-    return list(of_targets.values())
+            by_target[share.target][head] = share
+    return list(by_target.values())
 
 
 def _part(known: Known, places: Int[np.ndarray, " _"]) -> Known:

@@ -222,7 +222,8 @@ def rests(target: Target, head: Head, text_attention: TextAttention, text: Text,
         return None
     share_of_token = (text_attention.attention[*head].astype(np.float64) * is_target).sum(axis=1)
     belongs = (
-        word_map(words, text_attention.text.queries).of_token[:, None] == np.arange(len(words.segments)) + FIRST_WORD
+        word_map(words, text_attention.text.queries).word_numbers[:, None]
+        == np.arange(len(words.segments)) + FIRST_WORD
     )
     n_tokens = belongs.sum(axis=0)
     shares = np.where(n_tokens > 0, share_of_token @ belongs / np.maximum(n_tokens, 1), np.nan)

@@ -47,7 +47,7 @@ class TrainingData:
     text_columns: tuple[str, ...]
     label_column: str
 
-    def of_rows(self, rows: Bool[np.ndarray, " text"]) -> "TrainingData":
+    def subset(self, rows: Bool[np.ndarray, " text"]) -> "TrainingData":
         """Some of the texts, in their order."""
         indices = np.flatnonzero(rows)
         texts, labels = tuple(self.texts[i] for i in indices), tuple(self.labels[i] for i in indices)

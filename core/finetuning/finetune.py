@@ -131,7 +131,7 @@ def _examples(
         is_held_out = held_out_texts(data, settings.held_out, settings.seed)
         training = [example for example, out in zip(examples, is_held_out) if not out]
         validation = [example for example, out in zip(examples, is_held_out) if out]
-        held_out, data = data.of_rows(is_held_out), data.of_rows(~is_held_out)
+        held_out, data = data.subset(is_held_out), data.subset(~is_held_out)
     else:
         training, (validation, n_validation_cut) = examples, _encoded(checkpoint, held_out, max_tokens)
         n_cut += n_validation_cut

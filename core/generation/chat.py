@@ -74,9 +74,9 @@ def _check_plain(checkpoint: Checkpoint, turns: Sequence[Turn]) -> None:
     added = checkpoint.tokenizer.added_tokens_decoder.values()
     special = sorted((token.content for token in added if token.special), key=len, reverse=True)
     for number, turn in enumerate(turns, start=1):
-        if found := next((name for name in special if name in turn["content"]), None):
+        if named := next((name for name in special if name in turn["content"]), None):
             raise AnalysisError(
-                f"Turn {number:,} ({turn['role']}) holds {quoted(found)}, which the tokenizer of "
+                f"Turn {number:,} ({turn['role']}) holds {quoted(named)}, which the tokenizer of "
                 f"{checkpoint.files.name} reads as a special token. Remove it from what you typed."
             )
 
@@ -90,13 +90,13 @@ def _rendered(checkpoint: Checkpoint, turns: Sequence[Turn]) -> tuple[str, list[
             "choose a model that was tuned on chats."
         )
     stand_ins = [_STAND_IN.format(number) for number in range(len(turns))]
-    standing_in = [{**turn, "content": each} for turn, each in zip(turns, stand_ins, strict=True)]
+    standing_in = [{**turn, "content": stand_in} for turn, stand_in in zip(turns, stand_ins, strict=True)]
     around, expected = written(name, tokenizer, [standing_in, turns])
     rendered, spans, before = "", list[tuple[int, int]](), around
     for turn, stand_in in zip(turns, stand_ins, strict=True):
-        piece, found, before = before.partition(stand_in)
+        piece, separator, before = before.partition(stand_in)
         rendered += piece
-        if found:
+        if separator:
             spans.append((len(rendered), len(rendered) + len(turn["content"])))
             rendered += turn["content"]
     rendered += before

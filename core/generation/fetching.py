@@ -69,7 +69,7 @@ def fetching(
     )
 
 
-def fetching_table(found: Fetching, tokens: Sequence[str]) -> "pd.DataFrame":
+def fetching_table(fetched: Fetching, tokens: Sequence[str]) -> "pd.DataFrame":
     """A row for each head that is there, those first that took most from copies of the token.
 
     Without copies those first that add most; where that is not known, those that look most at copies.
@@ -83,7 +83,7 @@ def fetching_table(found: Fetching, tokens: Sequence[str]) -> "pd.DataFrame":
     """
     import pandas as pd  # which the first page does without
 
-    added, there = found.attribution, found.most >= 0
+    added, there = fetched.attribution, fetched.most >= 0
     layers, heads = np.nonzero(there)
     columns = {
         "name": [head_name(layer, head) for layer, head in zip(layers.tolist(), heads.tolist())],
@@ -91,11 +91,11 @@ def fetching_table(found: Fetching, tokens: Sequence[str]) -> "pd.DataFrame":
         "head": heads,
         **({} if added is None else {"adds": added.adds.heads[there]}),
         **({} if added is None or added.capped is None else {"capped": added.capped.heads[there]}),
-        **({} if found.from_copies is None else {"from copies": found.from_copies[there]}),
-        "looks at": [tokens[position] for position in found.most[there]],
-        "position": found.most[there],
-        "share": found.share[there],
-        "on copies": found.on_copies[there],
+        **({} if fetched.from_copies is None else {"from copies": fetched.from_copies[there]}),
+        "looks at": [tokens[position] for position in fetched.most[there]],
+        "position": fetched.most[there],
+        "share": fetched.share[there],
+        "on copies": fetched.on_copies[there],
     }
     order: list[str] = [name for name in ("from copies", "adds") if name in columns] or ["on copies", "share"]
     return pd.DataFrame(columns).sort_values(order, ascending=False, kind="stable", ignore_index=True)

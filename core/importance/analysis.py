@@ -182,8 +182,8 @@ def importance_table(finding: ImportanceFinding) -> "pd.DataFrame":
         layer, head = (axis.ravel() for axis in np.indices(values.shape))
         missed = finding.missed.get(measure)
         blind = pd.array([None] * values.size if missed is None else missed.ravel(), "boolean")
-        of_measure = {"measure": measure, "layer": layer, "head": head, "value": values.ravel(), "blind": blind}
-        parts.append(pd.DataFrame(of_measure))
+        columns = {"measure": measure, "layer": layer, "head": head, "value": values.ravel(), "blind": blind}
+        parts.append(pd.DataFrame(columns))
     return pd.concat(parts, ignore_index=True)
 
 

@@ -50,7 +50,7 @@ class Draws:
 
     def scores(self, score: Score, outcomes: Float[np.ndarray, "text *cell part"]) -> Float[np.ndarray, "corpus *cell"]:
         """Score of each resample."""
-        return score.of_sums(np.tensordot(self.weights, score.contributions(outcomes), axes=1))
+        return score.from_sums(np.tensordot(self.weights, score.contributions(outcomes), axes=1))
 
 
 def effects(
@@ -114,11 +114,11 @@ def kept_alone(
     n_layers = alone.shape[1]
     terms = score.contributions(alone)
     sums = [terms[half == side].sum(axis=0) for side in (0, 1)]
-    damage = np.stack([score.sign * score.of_sums(half_sums) for half_sums in sums])
+    damage = np.stack([score.sign * score.from_sums(half_sums) for half_sums in sums])
     best = np.nan_to_num(damage, nan=np.inf).argmin(axis=-1)  # a removed head cannot be the best one
     # Each text is evaluated with the head chosen on the other half.
     evaluated = alone[np.arange(len(alone))[:, None], np.arange(n_layers), best[1 - half]]
-    by_layer = [TextOutcomes(full=text.full, without=of_text) for text, of_text in zip(outcomes, evaluated)]
+    by_layer = [TextOutcomes(full=text.full, without=remaining) for text, remaining in zip(outcomes, evaluated)]
     return KeptAlone(head=best, effects=effects(by_layer, score, documents, correction, resamples))
 
 

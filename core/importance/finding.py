@@ -136,4 +136,4 @@ class ImportanceFinding:
     def conserved(self) -> float | None:
         """Share of the relevance that arrives at the tokens, median over texts; None without relevance."""
         shares = (measure.conserved for measure in self.measures if measure.conserved is not None)
-        return next((float(np.median(of_texts)) for of_texts in shares), None)
+        return next((float(np.median(text_shares)) for text_shares in shares), None)

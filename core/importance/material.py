@@ -19,7 +19,7 @@ class CommandInput:
 
     reading: Reading[LabelledText]
     metric: MetricSettings
-    of_texts: Mapping[str, str]
+    text_facts: Mapping[str, str]
     """Metadata of files on the texts."""
 
     @property
@@ -58,7 +58,7 @@ def read_material(arguments: argparse.Namespace) -> CommandInput:
             answer=arguments.answer,
         ),
         metric=read.settings.metric_settings,
-        of_texts=read.facts,
+        text_facts=read.facts,
     )
 
 
@@ -66,8 +66,8 @@ def material_facts(material: CommandInput) -> dict[str, str]:
     """Provenance of the numbers in an output file."""
     return {
         **checkpoint_facts(material.reading.checkpoint, material.reading.pass_settings),
-        "texts sha256": material.of_texts["texts sha256"],
+        "texts sha256": material.text_facts["texts sha256"],
         "metric": material.metric.metric,
         "scored by": material.metric.score_name,
-        "labels": material.of_texts["labels"],
+        "labels": material.text_facts["labels"],
     }

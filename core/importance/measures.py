@@ -67,8 +67,8 @@ def damage(outcomes: Sequence[TextOutcomes], score: Score) -> Measure:
     without = score.contributions(np.stack([outcome.without for outcome in outcomes]))
 
     def over(weights: Weights) -> Values:
-        full_scores = score.of_sums(np.tensordot(weights, full, axes=1))
-        layers = [score.of_sums(np.tensordot(weights, without[:, layer], axes=1)) for layer in range(without.shape[1])]
+        full_scores = score.from_sums(np.tensordot(weights, full, axes=1))
+        layers = [score.from_sums(np.tensordot(weights, layer, axes=1)) for layer in np.moveaxis(without, 1, 0)]
         return score.sign * (np.stack(layers, axis=1) - full_scores[:, None, None])
 
     return Measure(name=ABLATION, over=over)

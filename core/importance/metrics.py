@@ -46,7 +46,7 @@ class Score:
 
     name: ScoreName
     contributions: Callable[[Float[np.ndarray, "text *cell part"]], Float[np.ndarray, "text *cell term"]]
-    of_sums: Callable[[Float[np.ndarray, "*cell term"]], Float[np.ndarray, "*cell"]]
+    from_sums: Callable[[Float[np.ndarray, "*cell term"]], Float[np.ndarray, "*cell"]]
 
     @property
     def sign(self) -> int:
@@ -55,12 +55,12 @@ class Score:
 
     def of(self, outcomes: Float[np.ndarray, "text *cell part"]) -> Float[np.ndarray, "*cell"]:
         """Score of all texts together."""
-        return self.of_sums(self.contributions(outcomes).sum(axis=0))
+        return self.from_sums(self.contributions(outcomes).sum(axis=0))
 
 
 def mean_score(name: ScoreName) -> Score:
     """Mean over texts of outcomes that are single numbers: "change" or "loss"."""
-    return Score(name=name, contributions=_with_count, of_sums=_mean)
+    return Score(name=name, contributions=_with_count, from_sums=_mean)
 
 
 def label_score(name: ScoreName, labels: Float[np.ndarray, " text"], n_classes: int) -> Score:
@@ -81,7 +81,7 @@ def label_score(name: ScoreName, labels: Float[np.ndarray, " text"], n_classes: 
         labelling = "classes" if n_classes else "values of a regression"
         raise AnalysisError(f"The labels are {labelling}, which have no score {name}. Choose {choices}.")
     if name == "pearson":
-        return Score(name=name, contributions=lambda values: _moments(values, labels), of_sums=_pearson)
+        return Score(name=name, contributions=lambda values: _moments(values, labels), from_sums=_pearson)
     classes = labels.astype(int)
     if name == "loss":
         loss = (
@@ -89,12 +89,12 @@ def label_score(name: ScoreName, labels: Float[np.ndarray, " text"], n_classes: 
             if n_classes
             else (lambda v: np.square(v - _along_texts(labels, v))[..., 0])
         )
-        return Score(name=name, contributions=lambda values: _with_count(loss(values)[..., None]), of_sums=_mean)
-    of_sums = {"accuracy": _accuracy, "matthews": _matthews, "f1": _f1}[name]
+        return Score(name=name, contributions=lambda values: _with_count(loss(values)[..., None]), from_sums=_mean)
+    computed = {"accuracy": _accuracy, "matthews": _matthews, "f1": _f1}[name]
     return Score(
         name=name,
         contributions=lambda logits: _counts(logits, classes, n_classes),
-        of_sums=lambda sums: of_sums(*np.moveaxis(sums.reshape(*sums.shape[:-1], len(COUNTS), n_classes), -2, 0)),
+        from_sums=lambda sums: computed(*np.moveaxis(sums.reshape(*sums.shape[:-1], len(COUNTS), n_classes), -2, 0)),
     )
 
 
@@ -164,6 +164,6 @@ def _pearson(sums: Float[np.ndarray, "*cell 6"]) -> Float[np.ndarray, "*cell"]:
     n, x, y, xx, yy, xy = np.moveaxis(sums, -1, 0)
     squares = n * np.stack([xx, yy])
     spreads = squares - np.square(np.stack([x, y]))
-    of_rounding = n * np.finfo(np.float64).eps * squares  # what a constant differs from itself by
-    spread = np.sqrt(np.where(spreads > of_rounding, spreads, 0).prod(axis=0))
+    rounding = n * np.finfo(np.float64).eps * squares  # what a constant differs from itself by
+    spread = np.sqrt(np.where(spreads > rounding, spreads, 0).prod(axis=0))
     return ratio(np.asarray(n * xy - x * y), np.asarray(spread))

@@ -106,9 +106,9 @@ def next_token(arguments: argparse.Namespace) -> None:
         raise AnalysisError(f"There is no token with the id {arguments.token_id}. Choose one from 0 to {n_ids - 1:,}.")
     prepared = prepared_texts(checkpoint, texts, settings, arguments.too_long)
     tables: list[tuple[pd.DataFrame, pd.DataFrame]] = []
-    for index, text in progress_bar(([each] for each in prepared.items()), len(prepared)):
-        of_text = _of_text(checkpoint, text, settings, arguments)
-        tables.append((of_text[0].assign(text=index), of_text[1].assign(text=index)))
+    for index, text in progress_bar(([indexed] for indexed in prepared.items()), len(prepared)):
+        text_tables = _text_tables(checkpoint, text, settings, arguments)
+        tables.append((text_tables[0].assign(text=index), text_tables[1].assign(text=index)))
     facts = checkpoint_facts(checkpoint, settings) | facts_of_texts(texts)
     for output, parts in zip((arguments.output, arguments.tokens), zip(*tables, strict=True), strict=True):
         if output:
@@ -116,7 +116,7 @@ def next_token(arguments: argparse.Namespace) -> None:
             write_table(output, table[["text", *table.columns.drop("text")]], facts)
 
 
-def _of_text(
+def _text_tables(
     checkpoint: Checkpoint, text: PassText, settings: PassSettings, arguments: argparse.Namespace
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """What heads say for the next token of a text, and the likeliest next tokens."""
@@ -136,8 +136,8 @@ def _of_text(
         token = token_id(checkpoint, arguments.token)
     row = attention_of_token(checkpoint, text, settings, expected.position)
     added = _added(checkpoint, text, settings, expected.position, token)
-    found = fetching(row, text.queries.ids[: expected.position + 1], token, added)
-    heads = fetching_table(found, text.keys.tokens).astype({"layer": "Int64", "head": "Int64", "position": "Int64"})
+    fetched = fetching(row, text.queries.ids[: expected.position + 1], token, added)
+    heads = fetching_table(fetched, text.keys.tokens).astype({"layer": "Int64", "head": "Int64", "position": "Int64"})
     if added is not None:
         heads = pd.concat([heads, added.table()], ignore_index=True)
     heads = heads.assign(token=checkpoint.tokenizer.decode([token]))

@@ -65,8 +65,8 @@ def _about_texts(name: str, compute: Callable[..., Batches[Result]], kind: type[
 
 def _packed(result: Any) -> Arrays:
     return {
-        N_QUERIES if each.name == "n_tokens" else each.name: _single(getattr(result, each.name))
-        for each in fields(result)
+        N_QUERIES if entry.name == "n_tokens" else entry.name: _single(getattr(result, entry.name))
+        for entry in fields(result)
     }
 
 
@@ -75,7 +75,7 @@ def _unpacked(arrays: Arrays, kind: type[Result]) -> Result:
     return kind(**values, **({"n_tokens": int(arrays[N_QUERIES])} if N_QUERIES in arrays else {}))
 
 
-def _of_one_array(name: str, compute: Callable[..., Batches[np.ndarray]], array: str) -> Question[Text, np.ndarray]:
+def _array_question(name: str, compute: Callable[..., Batches[np.ndarray]], array: str) -> Question[Text, np.ndarray]:
     return Question(
         name=name,
         text_of=text_itself,
@@ -149,7 +149,7 @@ def gated_question(
 
         return gated(checkpoint, with_targets(checkpoint, metric, texts, prepared), settings, metric, gatings)
 
-    return _of_one_array(f"importance, {metric}, gatings {_digest(gatings)}", compute, "outcomes")
+    return _array_question(f"importance, {metric}, gatings {_digest(gatings)}", compute, "outcomes")
 
 
 def vectors_question(
@@ -164,7 +164,7 @@ def vectors_question(
 
         return gated(checkpoint, prepared, settings, "output", gatings, mean_vectors)
 
-    return _of_one_array(f"text vectors, gatings {_digest(gatings)}", compute, "vectors")
+    return _array_question(f"text vectors, gatings {_digest(gatings)}", compute, "vectors")
 
 
 @cache

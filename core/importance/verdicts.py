@@ -109,8 +109,8 @@ def pseudo_values(
     """
     terms = _by_unit(score.contributions(outcomes), documents)
     n_units, total = len(terms), terms.sum(axis=0)
-    value = score.of_sums(total)
-    contributions = n_units * value - (n_units - 1) * score.of_sums(total - terms)
+    value = score.from_sums(total)
+    contributions = n_units * value - (n_units - 1) * score.from_sums(total - terms)
     return contributions + (value - contributions.mean(axis=0))
 
 
@@ -130,7 +130,7 @@ def _by_unit(values: np.ndarray, documents: Sequence[str | None]) -> np.ndarray:
     return values if numbers is None else np.moveaxis(document_sums(np.moveaxis(values, 0, -1), numbers), -1, 0)
 
 
-def verdicts(of_score: Changes, resamples: int = RESAMPLES, seed: int = 0, least: int = LEAST_UNITS) -> Verdicts:
+def verdicts(score_changes: Changes, resamples: int = RESAMPLES, seed: int = 0, least: int = LEAST_UNITS) -> Verdicts:
     """Test each change with two or three tests and take the largest p-value, so that each covers cases in which the
     others are not valid.
 
@@ -143,7 +143,7 @@ def verdicts(of_score: Changes, resamples: int = RESAMPLES, seed: int = 0, least
     equal values has an infinite t, so that an interval may have no end.
 
     Args:
-        of_score: changes.
+        score_changes: changes.
         resamples: number of resamples, and of sign flips. No p-value is below 2 / (resamples + 1).
         seed: of both; the same for all cells.
         least: fewest units that a cell has to change unless changes are of one size; another number shows what the test
@@ -153,16 +153,16 @@ def verdicts(of_score: Changes, resamples: int = RESAMPLES, seed: int = 0, least
         smaller than the sample: Bickel, Götze and van Zwet 1997. A p-value counts the sample as one of the resamples:
         Davison and Hinkley 1997, section 4.2. Paired proportions: Agresti and Min 2005.
     """
-    n_units, shape = len(of_score.by_unit), of_score.delta.shape
-    low, high, p = np.full((3, of_score.delta.size), np.nan)
-    values, differs = (array.reshape(n_units, -1) for array in (of_score.by_unit, of_score.differs))
+    n_units, shape = len(score_changes.by_unit), score_changes.delta.shape
+    low, high, p = np.full((3, score_changes.delta.size), np.nan)
+    values, differs = (array.reshape(n_units, -1) for array in (score_changes.by_unit, score_changes.differs))
     tested = np.flatnonzero(np.isfinite(values).all(axis=0)) if n_units >= LEAST_OF_ONE_SIZE else np.array([], int)
     for cells in np.array_split(tested, -(-len(tested) // CELLS) or 1):
         part = Changes(
-            delta=of_score.delta.ravel()[cells],
+            delta=score_changes.delta.ravel()[cells],
             by_unit=values[:, cells],
             differs=differs[:, cells],
-            one_size=of_score.one_size,
+            one_size=score_changes.one_size,
         )
         low[cells], high[cells], p[cells] = _tested(part, resamples, seed, least)
     return Verdicts(low=low.reshape(shape), high=high.reshape(shape), p=p.reshape(shape))
@@ -172,18 +172,18 @@ _Ends = tuple[Float[np.ndarray, " cell"], Float[np.ndarray, " cell"], Float[np.n
 """Lower and upper end of the interval, and p-value."""
 
 
-def _tested(of_cells: Changes, resamples: int, seed: int, least: int) -> _Ends:
-    values, sizes = of_cells.by_unit, np.abs(of_cells.by_unit)
-    differs = of_cells.differs & (
+def _tested(cell_changes: Changes, resamples: int, seed: int, least: int) -> _Ends:
+    values, sizes = cell_changes.by_unit, np.abs(cell_changes.by_unit)
+    differs = cell_changes.differs & (
         sizes > NOTHING * sizes.max(axis=0)
     )  # another wrong class does not change an accuracy
     n_changed = differs.sum(axis=0)
     low, high, p = np.full((3, values.shape[1]), np.nan)
     p[n_changed == 0] = 1
-    if len(cells := np.flatnonzero(n_changed >= (1 if of_cells.one_size else least))):
+    if len(cells := np.flatnonzero(n_changed >= (1 if cell_changes.one_size else least))):
         low[cells], high[cells], p[cells] = (
             _one_size(values[:, cells], resamples, seed)
-            if of_cells.one_size
+            if cell_changes.one_size
             else _any_size(values[:, cells], differs[:, cells], resamples, seed)
         )
     return low, high, p

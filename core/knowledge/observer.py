@@ -39,11 +39,11 @@ def text_vectors(
             "the mean over tokens."
         )
     for batch in plan_batches([text.n_tokens for text in texts], BATCH_TOKENS[checkpoint.device]):
-        heads, layers = _of_batch(checkpoint, [texts[index] for index in batch.positions], settings, pooling)
+        heads, layers = _batch_vectors(checkpoint, [texts[index] for index in batch.positions], settings, pooling)
         yield [(index, TextVectors(heads=heads[row], layers=layers[row])) for row, index in enumerate(batch.positions)]
 
 
-def _of_batch(
+def _batch_vectors(
     checkpoint: Checkpoint, texts: Sequence[PassText], settings: PassSettings, pooling: Pooling
 ) -> tuple[Float[np.ndarray, "text layer head channel"], Float[np.ndarray, "text layer hidden"]]:
     attention, pool = checkpoint.attentions[settings.kind], _Pooling(checkpoint, texts, pooling)

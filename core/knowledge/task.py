@@ -63,7 +63,7 @@ class Task:
             return tuple(sorted(labels, key=lambda label: (float(label), label)))
         return tuple(sorted(labels))
 
-    def of_part(self, part: str) -> tuple[TaskExample, ...]:
+    def examples_in(self, part: str) -> tuple[TaskExample, ...]:
         """The examples of a part, in their order."""
         return tuple(example for example in self.examples if example.part == part)
 
@@ -160,7 +160,7 @@ def _regression_notes(task: Task) -> list[str]:
                 "of classes."
             )
     for part in PARTS:
-        values = {float(example.label) for example in task.of_part(part)}
+        values = {float(example.label) for example in task.examples_in(part)}
         if len(values) == 1:
             raise AnalysisError(
                 f"{task.name}: all labels of the part {part} are {values.pop():g}, and a single value leaves nothing "

@@ -49,22 +49,22 @@ def make(arguments: argparse.Namespace) -> None:
     """
     check_output(arguments.output, (".jsonl",), arguments.files)
     files = [read_bytes(path) for path in arguments.files]
-    found: list[tuple[Passage, str | None]] = []
+    marked: list[tuple[Passage, str | None]] = []
     if arguments.kind == ANTECEDENTS:
         texts = chain.from_iterable(map(read_mentions, files))
-        found = [(passage, text.document) for text in texts for passage in antecedents(text)]
+        marked = [(passage, text.document) for text in texts for passage in antecedents(text)]
     elif arguments.kind == ALIGNMENTS:
         if len(files) != N_ALIGNED:
             raise AnalysisError(
                 f"Alignments are made of {N_ALIGNED} files, and {len(files)} are given. Give the sentences, their "
                 "translations, and their links."
             )
-        found = [(passage, None) for passage in alignments(*map(decoded, files))]
+        marked = [(passage, None) for passage in alignments(*map(decoded, files))]
     else:
         for path, content in zip(arguments.files, files, strict=True):
             document = str(path) if len(files) > 1 else None
-            found += [(passage, document) for passage in passages(arguments.kind, str(path), decoded(content))]
-    if not found:
+            marked += [(passage, document) for passage in passages(arguments.kind, str(path), decoded(content))]
+    if not marked:
         raise AnalysisError(f"There are no {arguments.kind} in these files. Give others.")
-    lines = [pairs_line(passage.segments, passage.pairs, document) for passage, document in found]
+    lines = [pairs_line(passage.segments, passage.pairs, document) for passage, document in marked]
     write(arguments.output, lambda path: path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8"))

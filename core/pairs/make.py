@@ -49,17 +49,17 @@ def passages(kind: str, name: str, source: str) -> Iterator[Passage]:
     if not name.endswith(PYTHON):
         if kind == DEF_USE:
             raise TextError(f"{name} does not end in {PYTHON}, and uses of names are found in Python code alone.")
-        found = ((match[0], brackets(match[0])) for match in _PARAGRAPH.finditer(source))
+        marked = ((match[0], brackets(match[0])) for match in _PARAGRAPH.finditer(source))
     else:
         code = Code.of(name, source)
         functions = ((node, code.start(node), code.end(node)) for node in _functions(code.tree))
-        found = (
+        marked = (
             (source[start:end], brackets(source[start:end], {place - start for place in code.unread}))
             if kind == BRACKETS
             else (source[start:end], definitions(node, code))
             for node, start, end in functions
         )
-    for text, pairs in found:
+    for text, pairs in marked:
         if pairs:
             yield Passage((text,), tuple(pairs))
 
@@ -77,9 +77,9 @@ def alignments(sources: str, targets: str, links: str) -> Iterator[Passage]:
 
     Raises: TextError for files that differ in their number of lines, and for a link that is none.
     """
-    lines = [each.splitlines() for each in (sources, targets, links)]
+    lines = [text.splitlines() for text in (sources, targets, links)]
     if len({*map(len, lines)}) > 1:
-        counts = ", ".join(f"{len(each):,}" for each in lines)
+        counts = ", ".join(f"{len(part):,}" for part in lines)
         raise TextError(f"The three files have {counts} lines. Give a sentence, its translation and its links on each.")
     for number, (source, target, linked) in enumerate(zip(*lines), start=1):
         words = [[match.span() for match in _BETWEEN_SPACES.finditer(segment)] for segment in (source, target)]
@@ -267,7 +267,7 @@ class _Scopes(ast.NodeVisitor):
         self.visit(first.iter)
         around, self._chain = self._chain, (*self._chain, {})
         results = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
-        inside = [part for each in others for part in (each.iter, each.target, *each.ifs)]
+        inside = [part for generator in others for part in (generator.iter, generator.target, *generator.ifs)]
         for child in (first.target, *first.ifs, *inside, *results):
             self.visit(child)
         self._chain = around

@@ -207,10 +207,10 @@ class WordCollector:
         """Set up the aggregation of a batch. The maps are of the words of each text; queries and keys must be the same
         tokens."""
         n_words = FIRST_WORD + max(word_map.n_words for word_map in maps)
-        n_tokens = max(len(word_map.of_token) for word_map in maps)
+        n_tokens = max(len(word_map.word_numbers) for word_map in maps)
         membership = np.zeros((len(maps), n_tokens, n_words))
         for row, word_map in enumerate(maps):
-            membership[row, np.arange(len(word_map.of_token)), word_map.of_token] = 1
+            membership[row, np.arange(len(word_map.word_numbers)), word_map.word_numbers] = 1
         weights = membership if from_word == "mean" else membership * (np.cumsum(membership, axis=1) == 1)
         weights = weights / np.maximum(weights.sum(axis=1, keepdims=True), 1)
         dtype = checkpoint.statistics_dtype

@@ -312,7 +312,7 @@ def _tokens(
 
 def _likeliest(*distributions: Float[Tensor, " choice"]) -> list[int]:
     """Ids of the likeliest tokens of each distribution, each once."""
-    ids = (int(i) for each in distributions for i in each.topk(min(MOST_LIKELY, len(each))).indices)
+    ids = (int(i) for values in distributions for i in values.topk(min(MOST_LIKELY, len(values))).indices)
     return list(dict.fromkeys(ids))
 
 

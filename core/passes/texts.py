@@ -80,25 +80,25 @@ def notes_of(
     else:
         spans = zip(tokens.segments.tolist(), tokens.spans.tolist())
         written = tuple("" if side == SPECIAL else text.segments[side][start:end] for side, (start, end) in spans)
-        found = [
+        word_spans = [
             (side, *match.span()) for side, segment in enumerate(text.segments) for match in WORD.finditer(segment)
         ]
-        of_words = ["", *(text.segments[side][start:end] for side, start, end in found)]
-        words = tuple(of_words[number + 1] for number in _words_of_tokens(tokens, text, found))
+        word_texts = ["", *(text.segments[side][start:end] for side, start, end in word_spans)]
+        words = tuple(word_texts[number + 1] for number in _words_of_tokens(tokens, text, word_spans))
     numbers = np.full(len(tokens.ids), -1)
     if parsed is not None:
         spans_of = zip(parsed.words.segments.tolist(), parsed.words.spans.tolist())
         numbers = _words_of_tokens(tokens, text, [(side, *span) for side, span in spans_of])
     strings = [("", *(getattr(parsed, name, ()) or ())) for name in ("lemmas", "entities")]
     lemmas, entities = (tuple(of[number + 1] if len(of) > 1 else "" for number in numbers) for of in strings)
-    matches = dict(zip(wanted.of_words, () if parsed is None else map(np.array, parsed.matches)))
+    matches = dict(zip(wanted.all_word_patterns, () if parsed is None else map(np.array, parsed.matches)))
     return TokenNotes(
         written=written,
         words=words,
         lemmas=lemmas,
         entities=entities,
         matches={pattern: np.append(is_matched, False)[numbers] for pattern, is_matched in matches.items()},
-        trees={tree: _of_tree(tree, parsed, matches, tokens) for tree in wanted.trees if parsed is not None},
+        trees={tree: _tree_pairs(tree, parsed, matches, tokens) for tree in wanted.trees if parsed is not None},
         word_of=numbers,
         pairs=pairs,
         antecedents=() if text.pairs is None else _antecedents(tokens, text, text.pairs),
@@ -107,22 +107,22 @@ def notes_of(
 
 def _antecedents(tokens: TokenizedText, text: Text, pairs: GivenPairs) -> tuple[TokenPair, ...]:
     word_of = _words_of_tokens(tokens, text, [(side, *span) for side, span in zip(pairs.segments, pairs.spans)])
-    found = (
+    antecedent_pairs = (
         TokenPair("", np.flatnonzero(word_of == word), np.flatnonzero(np.isin(word_of, earlier)))
         for word, earlier in pairs.antecedents()
     )
-    return tuple(pair for pair in found if len(pair.dependent) and len(pair.head))
+    return tuple(pair for pair in antecedent_pairs if len(pair.dependent) and len(pair.head))
 
 
-def _of_tree(
+def _tree_pairs(
     tree: str, parsed: Dependencies, matches: Mapping[str, Bool[np.ndarray, " word"]], tokens: TokenizedText
 ) -> tuple[TokenPair, ...]:
     """The matches of a pattern of trees, as relations are mapped to tokens: a token of two words, such as "didn" of
     "didn't", is one of both."""
-    found = tree_matches(tree, parsed.heads, np.stack([matches[pattern] for pattern in word_patterns(tree)]))
+    matched = tree_matches(tree, parsed.heads, np.stack([matches[pattern] for pattern in word_patterns(tree)]))
     sides, spans = parsed.words.segments.tolist(), [(start, end) for start, end in parsed.words.spans.tolist()]
-    of_words = [Relation("", sides[key], spans[query], spans[key]) for query, key in found.tolist()]
-    return token_pairs(tokens, of_words)
+    relations = [Relation("", sides[key], spans[query], spans[key]) for query, key in matched.tolist()]
+    return token_pairs(tokens, relations)
 
 
 def _words_of_tokens(
@@ -134,9 +134,9 @@ def _words_of_tokens(
     for number, (side, start, end) in enumerate(spans):
         at[side][start:end] = number
     words = np.full(len(tokens.ids), -1)
-    for side, of_character in enumerate(at):
+    for side, words_at in enumerate(at):
         is_own = (tokens.segments == side) & (tokens.spans[:, 0] < tokens.spans[:, 1])
-        words[is_own] = of_character[np.minimum(tokens.spans[is_own, 0], len(of_character) - 1)]
+        words[is_own] = words_at[np.minimum(tokens.spans[is_own, 0], len(words_at) - 1)]
     return words
 
 
@@ -285,7 +285,7 @@ def _segment(text: Text, side: int) -> Text:
         heads=text.heads and text.heads[selected],
         relations=text.relations and text.relations[selected],
         spans=text.spans and text.spans[selected],
-        pairs=text.pairs and text.pairs.of_segment(side),
+        pairs=text.pairs and text.pairs.within_segment(side),
     )
 
 

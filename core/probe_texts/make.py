@@ -82,8 +82,8 @@ def probe_texts(tokenizer: Any, settings: ProbeTextSettings) -> tuple[Text, ...]
     Source: Olsson et al. 2022 (repeats; 25 tokens, four times); Wu et al. 2024 (needles); Wang et al. 2022 (names);
         Gould et al. 2023 (ordinals).
     """
-    of_kind = "repeats" if settings.kind == "fixed-repeats" else settings.kind  # which repeats the same blocks
-    random = np.random.default_rng([settings.seed, list(MAKERS).index(of_kind)])
+    kind = "repeats" if settings.kind == "fixed-repeats" else settings.kind  # which repeats the same blocks
+    random = np.random.default_rng([settings.seed, list(MAKERS).index(kind)])
     return tuple(map(text_of_ids, MAKERS[settings.kind](tokenizer, settings, random)))
 
 

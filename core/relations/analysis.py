@@ -131,15 +131,15 @@ def _pack(result: WordPredictions) -> Arrays:
 
 
 def _values(texts: Sequence[ParsedText], predictions: Sequence[WordPredictions], _: RelationSettings) -> Values:
-    counts = [_of_text(text, predicted) for text, predicted in zip(texts, predictions, strict=True)]
+    counts = [_text_cases(text, predicted) for text, predicted in zip(texts, predictions, strict=True)]
     cases, right, at_offset = (np.stack(arrays).astype(float) for arrays in zip(*counts, strict=True))
-    of_heads = np.broadcast_to(cases[..., None, None, None], right.shape)
-    squares = np.stack([right * right, right * of_heads, of_heads * of_heads], axis=1)
-    squares[np.broadcast_to(of_heads[:, None] == 0, squares.shape)] = np.nan
+    head_cases = np.broadcast_to(cases[..., None, None, None], right.shape)
+    squares = np.stack([right * right, right * head_cases, head_cases * head_cases], axis=1)
+    squares[np.broadcast_to(head_cases[:, None] == 0, squares.shape)] = np.nan
     return {RELATION_CASES: cases, RELATION_RIGHT: right, OFFSET_RIGHT: at_offset, RELATION_SQUARES: squares}
 
 
-def _of_text(text: ParsedText, predictions: WordPredictions) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _text_cases(text: ParsedText, predictions: WordPredictions) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Cases "relation", right ones "relation direction layer head", and those at an offset "relation offset"."""
     tree = text.tree
     names = np.array([UNIVERSAL.get(relation, relation) for relation in tree.relations], str)

@@ -145,7 +145,7 @@ def cases_of(
     """
     trees = [text.dependencies for text in texts]
     sizes = [len(tree.heads) for tree in trees]
-    of_text = np.repeat(np.arange(len(texts)), sizes)
+    text_numbers = np.repeat(np.arange(len(texts)), sizes)
     firsts = np.repeat(np.cumsum([0, *sizes[:-1]]), sizes)
     heads = _global_indices(np.concatenate([tree.heads for tree in trees]), firsts)
     names, codes = _coded(list(chain.from_iterable(tree.relations for tree in trees)))
@@ -167,7 +167,7 @@ def cases_of(
     return RelationCases(
         names=names,
         codes=codes,
-        text=of_text,
+        text=text_numbers,
         heads=heads,
         distances=np.where(heads == ROOT, starts - 1, heads) - first_of_head - (read_at - starts),
         rooms=np.stack([read_at - starts, end_of_head - 1 - first_of_head - (read_at - starts)]),
@@ -177,7 +177,7 @@ def cases_of(
         joined=Joined(
             to_right=np.where(read_at != words, np.nan, to_right),
             from_others=np.stack([to_word[..., heads], to_word]),
-            unit=of_text if documents is None else documents[of_text],
+            unit=text_numbers if documents is None else documents[text_numbers],
         ),
         by_document=documents is not None,
     )
@@ -418,13 +418,13 @@ def among_right_words(
     Returns: the share in which the nearest of these heads before the word is right, or the nearest after it, whichever
         is greater; and the expected share of a random one, the word itself excepted.
     """
-    right, of_text = heads[words], text[words]
+    right, word_text = heads[words], text[words]
     known = np.unique(right[right != ROOT])
     before, after = np.searchsorted(known, words), np.searchsorted(known, words, side="right")
     padded = np.concatenate([[NOWHERE], known, [NOWHERE]])
     nearest = max(float((padded[before] == right).mean()), float((padded[after + 1] == right).mean()))
     texts = text[known]
-    n_choices = np.searchsorted(texts, of_text, side="right") - np.searchsorted(texts, of_text) - (after - before)
+    n_choices = np.searchsorted(texts, word_text, side="right") - np.searchsorted(texts, word_text) - (after - before)
     return nearest, float(np.where(right == ROOT, 0, 1 / np.maximum(n_choices, 1)).mean())
 
 

@@ -108,7 +108,9 @@ class RelationFinding:
 
     @property
     def _n_cases(self) -> dict[str, int]:
-        return {each.relation: each.n_cases for each in self.evaluation.accuracies if each.relation != ALL}
+        return {
+            accuracy.relation: accuracy.n_cases for accuracy in self.evaluation.accuracies if accuracy.relation != ALL
+        }
 
     @property
     def accuracies(self) -> list[RelationAccuracy]:
@@ -154,7 +156,7 @@ class RelationFinding:
     @property
     def looks_back(self) -> bool:
         """Whether no head attends most to a later word, over enough words that have one."""
-        from_dependents = [of_text.predicted[0] for of_text in self.predictions]
+        from_dependents = [predictions.predicted[0] for predictions in self.predictions]
         # Words beyond a cut have no prediction, and the last of the others has no later word.
         n_words = sum(max(int((heads >= 0).any(axis=(0, 1)).sum()) - 1, 0) for heads in from_dependents)
         return n_words >= LOOKS_BACK_WORDS and all(
@@ -184,7 +186,7 @@ class RelationFinding:
         if not self.n_paired:
             return ""
         few = [f"{name} ({n:,})" for name, n in self._n_cases.items() if n < self.least_cases]
-        n_without = max((each.n_left_out for each in self.evaluation.accuracies), default=0)  # that of ALL
+        n_without = max((accuracy.n_left_out for accuracy in self.evaluation.accuracies), default=0)  # that of ALL
         sentences = (
             [f"Relations left out, with fewer than {self.least_cases:,} cases: {', '.join(few)}."] if few else []
         )

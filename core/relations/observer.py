@@ -44,7 +44,7 @@ def predictions(
     """
     n_layers = checkpoint.attentions[settings.kind].n_layers
     # Truncated words are left out, since memory grows with the square of the number of words.
-    maps = {text: word_map(tree.words, text.queries).of_tokens_only() for text, tree in zip(texts, trees, strict=True)}
+    maps = {text: word_map(tree.words, text.queries).tokenized_only() for text, tree in zip(texts, trees, strict=True)}
     heads = {text: _among(maps[text][1], tree.heads) for text, tree in zip(texts, trees)}
 
     def collector(batch: Sequence[PassText]) -> WordCollector:
@@ -127,9 +127,9 @@ def _for_all_words(
     predicted[..., indices] = np.where(among_words >= 0, indices[among_words], among_words)
 
     def attention(name: str) -> Float[np.ndarray, "layer head word"]:
-        of_all = np.full((*columns[name].shape[:-1], n_words), np.nan, np.float32)
-        of_all[..., indices] = columns[name][..., : len(indices)]
-        return of_all
+        padded = np.full((*columns[name].shape[:-1], n_words), np.nan, np.float32)
+        padded[..., indices] = columns[name][..., : len(indices)]
+        return padded
 
     return WordPredictions(
         predicted=predicted,

@@ -91,11 +91,11 @@ PAIR_COLUMNS: Final = {
 
 def add_commands(commands: Any) -> None:
     """Add the commands to the command line's subparsers."""
-    of_roles: Any = ROLE_ANALYSIS
-    of_scores = replace(of_roles, settings=ScoreSettings(), columns=SCORE_COLUMNS)
-    _add_inputs(add_analysis_command(commands, "score", score.__doc__ or "", score, of_scores))
+    role_analysis: Any = ROLE_ANALYSIS
+    score_analysis = replace(role_analysis, settings=ScoreSettings(), columns=SCORE_COLUMNS)
+    _add_inputs(add_analysis_command(commands, "score", score.__doc__ or "", score, score_analysis))
     counting = add_analysis_command(
-        commands, "controls", controls.__doc__ or "", controls, replace(of_roles, columns=CONTROL_COLUMNS)
+        commands, "controls", controls.__doc__ or "", controls, replace(role_analysis, columns=CONTROL_COLUMNS)
     )
     counting.description = f"{counting.description}{column_list('Columns of --pairs', PAIR_COLUMNS)}"
     _add_inputs(counting)
@@ -221,11 +221,11 @@ def controls(arguments: argparse.Namespace) -> None:
     facts = finding_facts(ROLE_ANALYSIS, reading, finding, settings, facts_of_texts(texts))
     tests, positional = finding.tests, None
     if pass_settings.kind in MATCHED_PAIRS.kinds and compared:
-        found = {roles: answers(reading, question, texts, "pairs") for roles, question in compared.items()}
+        pair_answers = {roles: answers(reading, question, texts, "pairs") for roles, question in compared.items()}
         how = settings.scores.direction, settings.criterion
         rows = different_rows(finding.numbers).tolist()
         matched = joined_tests(
-            matched_tests([list(of.values())[row] for row in rows], *how, roles) for roles, of in found.items()
+            matched_tests([list(of.values())[row] for row in rows], *how, roles) for roles, of in pair_answers.items()
         )
         n_positional = matched.positional(tests).sum(axis=(1, 2))
         positional = {role: int(n_positional[tests.roles.index(role)]) for role in matched.roles}

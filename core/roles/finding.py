@@ -46,7 +46,7 @@ class RoleFinding:
     @property
     def counted(self) -> RoleScores:
         """Scores of the texts that differ, over which tests and intervals are."""
-        return self.scored.of_texts(different_rows(self.numbers))
+        return self.scored.subset(different_rows(self.numbers))
 
     @property
     def n_equal(self) -> int:
@@ -82,7 +82,7 @@ def role_finding(
     Source: Pande et al. 2021, section 4, for the test.
     """
     numbers = np.arange(len(scored.scores)) if numbers is None else numbers
-    counted = scored.of_texts(different_rows(numbers))
+    counted = scored.subset(different_rows(numbers))
     tests, rests = _tests(counted, criterion, bets), None
     if counted.after_first is not None and (bets is None or bets.after_first is not None):
         without = _tests(counted.after_first, criterion, bets and bets.after_first)

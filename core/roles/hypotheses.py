@@ -165,8 +165,8 @@ def role_tests(
     if len(roles) != scores.shape[1]:
         raise ValueError(f"{len(roles)} role names for {scores.shape[1]} roles.")
     above_uniform = scores - clearly_above(np.asarray(uniform))
-    of_scores, of_excess = (moments_by_document(values, document) for values in (scores, above_uniform))
-    return tests_of_moments(of_scores, of_excess, roles, settings)
+    score_moments, excess_moments = (moments_by_document(values, document) for values in (scores, above_uniform))
+    return tests_of_moments(score_moments, excess_moments, roles, settings)
 
 
 def tests_of_moments(scores: Moments, above_uniform: Moments, roles: tuple[str, ...], settings: Criterion) -> HeadTests:
@@ -294,7 +294,7 @@ def corrected(p: Float[np.ndarray, "role layer head"], settings: Criterion) -> F
     """p-values after the correction of the settings over its family."""
     if settings.family == "all" or not len(p):
         return adjusted(p, settings.correction)
-    return np.stack([adjusted(of_role, settings.correction) for of_role in p])
+    return np.stack([adjusted(role_p, settings.correction) for role_p in p])
 
 
 def text_roles(
@@ -371,7 +371,7 @@ def _drawn(values: Float[np.ndarray, "text role layer head"], times: Float[np.nd
     # Around the mean of all texts, sums of squares lose nothing to rounding.
     centred = np.where(takes_part, values - centre, 0)
     texts, total, squares = (
-        np.tensordot(times, of_text, axes=1) for of_text in (takes_part.astype(float), centred, np.square(centred))
+        np.tensordot(times, by_text, axes=1) for by_text in (takes_part.astype(float), centred, np.square(centred))
     )
     mean = ratio(total, texts)
     around = np.maximum(squares - texts * np.square(np.nan_to_num(mean)), 0)

@@ -212,19 +212,19 @@ def _beside_others(
             cells.append(at)
             weights.append(np.full(len(at), 1 / (1 / n_visible[at[:, 0]]).sum()))
     at, weight = np.concatenate(cells), np.concatenate(weights) / max(1, len(cells) - 1)
-    others, of_others = [np.zeros((0, 2), int)], [np.zeros(0)]
+    others, other_weights = [np.zeros((0, 2), int)], [np.zeros(0)]
     for distance in set((at[:, 1] - at[:, 0]).tolist()):
         is_here, other = at[:, 1] - at[:, 0] == distance, others_at[distance]
         others.append(other)
-        of_others.append(np.full(len(other), weight[is_here].sum() / len(other)))
-    return (at, weight), (np.concatenate(others), np.concatenate(of_others))
+        other_weights.append(np.full(len(other), weight[is_here].sum() / len(other)))
+    return (at, weight), (np.concatenate(others), np.concatenate(other_weights))
 
 
 def _entries(pairs: MatchedPairs, direction: str, bounds: Int[np.ndarray, "query 2"]) -> dict[tuple[int, int], Cells]:
     """Cells of one text in one direction: 0 (related) or 1 (unrelated) and role -> cells with their weights."""
     unrelated = {
-        distance: [cells for pair in of_distance if (cells := _live(pair, direction, bounds))]
-        for distance, of_distance in pairs.unrelated.items()
+        distance: [cells for pair in pairs_at if (cells := _live(pair, direction, bounds))]
+        for distance, pairs_at in pairs.unrelated.items()
     }
     related = [
         (distance, 1 + RELATIONS.index(pair.name), _weighted(cells, bounds))
@@ -274,24 +274,24 @@ def matched_tests(
     related = _by_role(np.stack([text.related for text in texts]), direction, RoleSet(roles))
     unrelated = _by_role(np.stack([text.unrelated for text in texts]), direction, RoleSet(roles))
     part = one_sided(*moments_by_document(related - unrelated, document), 0.0, criterion.ddof)
-    of_related, of_unrelated = moments(related)[1], moments(unrelated)[1]
+    related_means, unrelated_means = moments(related)[1], moments(unrelated)[1]
     return MatchedTests(
         roles=roles,
         texts=part.texts,
-        related=of_related,
-        unrelated=of_unrelated,
+        related=related_means,
+        unrelated=unrelated_means,
         p=part.p,
         p_adjusted=corrected(part.p, criterion),
-        beats=decided([part], criterion) & (of_related >= LEAST_TIMES * of_unrelated),
+        beats=decided([part], criterion) & (related_means >= LEAST_TIMES * unrelated_means),
     )
 
 
 def joined_tests(parts: Iterable[MatchedTests]) -> MatchedTests:
     """The tests of several sets of roles, each corrected on its own; at least one."""
-    each = list(parts)
+    tests = list(parts)
     names = ("texts", "related", "unrelated", "p", "p_adjusted", "beats")
-    arrays = {name: np.concatenate([getattr(part, name) for part in each]) for name in names}
-    return MatchedTests(roles=tuple(role for part in each for role in part.roles), **arrays)
+    arrays = {name: np.concatenate([getattr(part, name) for part in tests]) for name in names}
+    return MatchedTests(roles=tuple(role for part in tests for role in part.roles), **arrays)
 
 
 def _by_role(

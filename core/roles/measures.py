@@ -172,14 +172,14 @@ class RoleScores:
         """Number of texts on which no attention can reach tau, by role, because they are too short."""
         return (self.greatest < tau).all(axis=2).sum(axis=0)
 
-    def of_texts(self, rows: Int[np.ndarray, " row"]) -> "RoleScores":
+    def subset(self, rows: Int[np.ndarray, " row"]) -> "RoleScores":
         """The scores of some of the texts."""
         return replace(
             self,
             scores=self.scores[rows],
             uniform=self.uniform[rows],
             greatest=self.greatest[rows],
-            after_first=self.after_first and self.after_first.of_texts(rows),
+            after_first=self.after_first and self.after_first.subset(rows),
         )
 
 

@@ -67,8 +67,8 @@ class MatchedObserver:
             distinct: EntryWeights(distinct.at, distinct.target, distinct.weight, n_queries, tensor)
             for distinct in dict.fromkeys(sieves)
         }
-        self._weights = [weights[of_layer] for of_layer in sieves]
-        self._applicable = np.stack([of_layer.applicable for of_layer in sieves], axis=-1)
+        self._weights = [weights[layer] for layer in sieves]
+        self._applicable = np.stack([layer.applicable for layer in sieves], axis=-1)
         n_targets = 2 * self._applicable.shape[0] * self._applicable.shape[1]
         self._sums = torch.zeros((len(sieves), n_targets, n_heads), device=device, dtype=dtype)
 
@@ -83,7 +83,7 @@ class MatchedObserver:
         sums = self._sums.view(n_layers, -1, 2 * half, n_heads).permute(1, 2, 0, 3).cpu().numpy()
         both = np.concatenate([self._applicable, self._applicable], axis=1)
         scores = np.where(both[..., None], sums, np.nan).astype(np.float32)
-        return [TextMatches(related=of_text[:half], unrelated=of_text[half:]) for of_text in scores]
+        return [TextMatches(related=text_scores[:half], unrelated=text_scores[half:]) for text_scores in scores]
 
 
 class FirstToken:

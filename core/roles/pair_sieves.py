@@ -125,31 +125,31 @@ def _cells_of_roles(
 ) -> tuple[Int[np.ndarray, " seen"], Float[np.ndarray, " seen"], Int[np.ndarray, " seen"]]:
     """The cells of roles that share the pairs of each text, of which each takes those with its name, or all."""
     text, query, key, pair, n_visible = cells
-    names = np.array([of_pair.name for of_text in pairs for of_pair in of_text], dtype=object)
+    names = np.array([token_pair.name for text_pairs in pairs for token_pair in text_pairs], dtype=object)
     relative = 1 / np.bincount(pair, 1 / n_visible, minlength=2 * len(names))[pair]
-    cells_of = [_of_role(role, sieve, pair, names) for role, sieve in alike]
+    cells_of = [_role_cells(role, sieve, pair, names) for role, sieve in alike]
     cell = np.concatenate(cells_of)  # every pair counts for each role that takes it
-    of_role, direction = np.repeat(np.arange(len(alike)), list(map(len, cells_of))), pair[cell] % 2
+    role_index, direction = np.repeat(np.arange(len(alike)), list(map(len, cells_of))), pair[cell] % 2
 
-    group = (of_role * len(DIRECTIONS) + direction) * shape[1] + text[cell]
+    group = (role_index * len(DIRECTIONS) + direction) * shape[1] + text[cell]
     is_first = np.diff(pair, prepend=-1)[cell] != 0
     n_of_group = np.bincount(group, is_first, minlength=len(alike) * len(DIRECTIONS) * shape[1])
     n_directions = (n_of_group.reshape(len(alike), len(DIRECTIONS), shape[1]) > 0).sum(axis=1)
     weights = relative[cell] / n_of_group[group]
     one_way, both_ways = _measure_numbers([role for role, _ in alike], roles)
     at = (text[cell], query[cell], key[cell])
-    has_both = both_ways[of_role] >= 0
-    both = tuple(of_cell[has_both] for of_cell in (both_ways[of_role], *at))
+    has_both = both_ways[role_index] >= 0
+    both = tuple(axis[has_both] for axis in (both_ways[role_index], *at))
     return (
         np.concatenate(
-            [np.ravel_multi_index((one_way[of_role, direction], *at), shape), np.ravel_multi_index(both, shape)]
+            [np.ravel_multi_index((one_way[role_index, direction], *at), shape), np.ravel_multi_index(both, shape)]
         ),
-        np.concatenate([weights, (weights / n_directions[of_role, text[cell]])[has_both]]),
+        np.concatenate([weights, (weights / n_directions[role_index, text[cell]])[has_both]]),
         np.concatenate([n_visible[cell], n_visible[cell][has_both]]),
     )
 
 
-def _of_role(
+def _role_cells(
     role: Role, sieve: Pairs, pair: Int[np.ndarray, " cell"], names: np.ndarray
 ) -> Int[np.ndarray, " own_cell"]:
     """Indices of the cells of a role's pairs: in both directions, or in the first."""
@@ -182,7 +182,7 @@ def _cells_of_pairs(
     Returns: text, query, key, pair and number of visible keys of each cell; pair 2 i is the i-th in the first of
         DIRECTIONS, and 2 i + 1 in the second.
     """
-    sides = [side for of_text in pairs for pair in of_text for side in oriented(pair, DIRECTIONS[0])]
+    sides = [side for text_pairs in pairs for pair in text_pairs for side in oriented(pair, DIRECTIONS[0])]
     tokens = np.concatenate([np.zeros(0, np.int64), *sides])
     sizes = np.array([len(side) for side in sides], np.int64)
     starts = np.cumsum(sizes) - sizes

@@ -129,7 +129,7 @@ def is_first(text: PassText) -> Bool[np.ndarray, " key"]:
     return np.arange(len(text.keys.ids)) == 0
 
 
-def of_template(text: TokenizedText) -> Bool[np.ndarray, " key"]:
+def template_mask(text: TokenizedText) -> Bool[np.ndarray, " key"]:
     """The tokens that a chat template put around the turns of a chat; none in any other text."""
     is_own = np.full(len(text.ids), text.given is None or text.given.turns is None)
     for first, end in (text.given and text.given.turns) or ():
@@ -139,7 +139,7 @@ def of_template(text: TokenizedText) -> Bool[np.ndarray, " key"]:
 
 def in_template(text: PassText) -> Bool[np.ndarray, " key"]:
     """The tokens of the chat template."""
-    return of_template(text.keys)
+    return template_mask(text.keys)
 
 
 def in_template_after_first(text: PassText) -> Bool[np.ndarray, " key"]:

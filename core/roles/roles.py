@@ -220,7 +220,7 @@ def shown_roles(
     which half is out of sight, and a role that applies to no text is not shown. Other roles that are scored only if
     asked for stand beside the coarse ones.
     """
-    applies = {role for role, of_role in zip(roles, scores, strict=True) if np.isfinite(of_role).any()}
+    applies = {role for role, role_scores in zip(roles, scores, strict=True) if np.isfinite(role_scores).any()}
     instead = {"delimiter": "sink"} if "sink" in applies and "delimiter" not in applies else {}
     if {"sink", "previous"} <= applies:
         instead["local"] = "previous"
@@ -236,10 +236,10 @@ def shown_roles_of_all(
     means: Iterable[Float[np.ndarray, "role _ _"]], roles: tuple[str, ...]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The coarse and the finer roles to display for several checkpoints: the union, coarse if coarse for any."""
-    shown = [shown_roles(of_checkpoint, roles) for of_checkpoint in means]
-    coarse = tuple(role for role in roles if any(role in of_checkpoint[0] for of_checkpoint in shown))
+    shown = [shown_roles(role_means, roles) for role_means in means]
+    coarse = tuple(role for role in roles if any(role in coarse_and_fine[0] for coarse_and_fine in shown))
     return coarse, tuple(
-        role for role in roles if role not in coarse and any(role in of_checkpoint[1] for of_checkpoint in shown)
+        role for role in roles if role not in coarse and any(role in coarse_and_fine[1] for coarse_and_fine in shown)
     )
 
 

@@ -202,7 +202,7 @@ def toml_of(table: Mapping[str, Any]) -> str:
 
 def _toml(value: Any) -> str:
     if isinstance(value, dict):
-        return f"{{ {', '.join(f'{_toml_key(key)} = {_toml(each)}' for key, each in value.items())} }}"
+        return f"{{ {', '.join(f'{_toml_key(key)} = {_toml(part)}' for key, part in value.items())} }}"
     if isinstance(value, list):
         return f"[{', '.join(map(_toml, value))}]"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
@@ -215,8 +215,8 @@ def _toml_key(key: str) -> str:
 def _role(table: Mapping[str, Any]) -> WrittenRole:
     _check_names("The role", table, ("role", "name", "letter", "colour", "weight", "from", "to"))
     if table.get("role") != FORMAT:
-        found = f"says role = {quoted(table['role'])}" if "role" in table else "does not say its version"
-        raise AnalysisError(f"The role {found}. Versions of the language that are read: role = {FORMAT}.")
+        version = f"says role = {quoted(table['role'])}" if "role" in table else "does not say its version"
+        raise AnalysisError(f"The role {version}. Versions of the language that are read: role = {FORMAT}.")
     letter = _matching(table, "letter", re.compile("[A-Z0-9]"), "one letter from A to Z, or a digit")
     name = _matching(table, "name", NAME, f"letters, digits and spaces, at most {LONGEST}")
     colour = _matching(table, "colour", COLOUR, "a colour such as #AA3377")
@@ -274,8 +274,8 @@ def _check_names(where: str, table: Mapping[str, Any], known: tuple[str, ...]) -
 def _matching(table: Mapping[str, Any], name: str, form: re.Pattern[str], says: str) -> str:
     value = table.get(name)
     if not isinstance(value, str) or not form.fullmatch(value) or len(value) > LONGEST:
-        found = "is missing" if value is None else f"is {quoted(value)}"
-        raise AnalysisError(f"{name} {found}. Write {says}.")
+        problem = "is missing" if value is None else f"is {quoted(value)}"
+        raise AnalysisError(f"{name} {problem}. Write {says}.")
     return value
 
 
@@ -307,9 +307,9 @@ def _values(value: Any, where: str, kind: type, says: str) -> list[Any]:
     values = value if isinstance(value, list) else [value]
     if not values or len(values) > MOST_VALUES:
         raise AnalysisError(f"{where} has {len(values):,} values. Give 1 to {MOST_VALUES}.")
-    if wrong := [each for each in values if type(each) is not kind or (not each and kind is str)]:
+    if wrong := [single for single in values if type(single) is not kind or (not single and kind is str)]:
         raise AnalysisError(f"{where} has {quoted(wrong[0])}. Write {says}.")
-    if too_long := [each for each in values if len(str(each)) > LONGEST]:
+    if too_long := [single for single in values if len(str(single)) > LONGEST]:
         raise AnalysisError(f"{where} has {quoted(too_long[0])}, and at most {LONGEST} characters are compared.")
     return values
 

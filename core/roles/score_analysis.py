@@ -25,7 +25,7 @@ SCORE_ANALYSIS: Final = replace(
     usage=replace(
         ROLE_ANALYSIS.usage,
         asks="scores",
-        of_reading=scores_of,
+        reading_analysis=scores_of,
         example=Example(keywords='roles=("local", "delimiter")'),
     ),
 )

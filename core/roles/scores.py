@@ -58,14 +58,14 @@ class ScoreObserver:
             return to_device(values.to(dtype) if values.is_floating_point() else values, device)
 
         weights = {distinct: _Weights(distinct, tensor) for distinct in dict.fromkeys(sieves)}
-        self._weights = [weights[of_layer] for of_layer in sieves]
+        self._weights = [weights[layer] for layer in sieves]
         self._columns, self._roles = sieves[0].columns, sieves[0].columns.roles
         self.indicators: Tensor | None = tensor(sieves[0].indicators) if self._columns.key_sets else None
-        self._applicable = np.stack([of_layer.applicable for of_layer in sieves], axis=-1)
-        self._at_chance = np.stack([of_layer.at_chance for of_layer in sieves], axis=-1)
+        self._applicable = np.stack([layer.applicable for layer in sieves], axis=-1)
+        self._at_chance = np.stack([layer.at_chance for layer in sieves], axis=-1)
         self._references = [
-            np.stack([of_layer.uniform for of_layer in sieves], axis=-1),
-            np.stack([of_layer.greatest for of_layer in sieves], axis=-1),
+            np.stack([layer.uniform for layer in sieves], axis=-1),
+            np.stack([layer.greatest for layer in sieves], axis=-1),
         ]
         first_weighted = len(self._roles.row_measures)
         self.wants_entropy = bool(
@@ -101,8 +101,8 @@ class ScoreObserver:
         references = (reference.astype(measures.dtype) for reference in self._references)
         arrays = zip(measures, shares, *references, strict=True)
         return [
-            TextMeasures(roles=self._roles, measures=of_text, shares=its_shares, uniform=at_chance, greatest=at_most)
-            for of_text, its_shares, at_chance, at_most in arrays
+            TextMeasures(roles=self._roles, measures=values, shares=its_shares, uniform=at_chance, greatest=at_most)
+            for values, its_shares, at_chance, at_most in arrays
         ]
 
     def scores(self) -> tuple[Float[np.ndarray, "text measure layer head"], Float[np.ndarray, "text share layer head"]]:
@@ -191,11 +191,11 @@ def score_batch(
     """
     attention = checkpoint.attentions[settings.kind]
     sieves = layer_sieves(texts, attention, roles)
-    of_scores = partial(
+    observer = partial(
         ScoreObserver, n_heads=attention.n_heads, device=checkpoint.device, dtype=checkpoint.statistics_dtype
     )
-    scores = of_scores(sieves)
-    rest = of_scores(layer_sieves(texts, attention, roles, first_key=1)) if after_first else None
+    scores = observer(sieves)
+    rest = observer(layer_sieves(texts, attention, roles, first_key=1)) if after_first else None
     beside = [] if rest is None else [AfterFirst(rest, scores.indicators)]
     map_observers = {
         row: MapObserver(row, len(texts[row].queries.ids), len(texts[row].keys.ids), window, _block(texts[row], window))
@@ -215,10 +215,10 @@ def score_batch(
         row: _text_attention(texts[row], attention, window, map_observers[row])
         for row, window in (windows or {}).items()
     }
-    of_texts = scores.results()
+    by_text = scores.results()
     if rest is not None:
-        of_texts = [replace(text, after_first=other) for text, other in zip(of_texts, rest.results(), strict=True)]
-    return BatchScores(texts=of_texts, maps=text_attentions)
+        by_text = [replace(text, after_first=other) for text, other in zip(by_text, rest.results(), strict=True)]
+    return BatchScores(texts=by_text, maps=text_attentions)
 
 
 def text_attention(checkpoint: Checkpoint, text: PassText, settings: PassSettings) -> TextAttention:

@@ -104,11 +104,11 @@ def batch_sieves(
     alike: dict[tuple[object, ...], _TextRows] = {}
     for row, (text, bounds) in enumerate(zip(texts, live)):
         parts = _Parts.of(text, causal, columns)
-        of_text = alike[parts.key] = alike.get(parts.key) or _text_rows(parts, bounds, causal, columns, first_key)
+        rows = alike[parts.key] = alike.get(parts.key) or _text_rows(parts, bounds, causal, columns, first_key)
         indicators[row, first_key : len(text.keys.ids)] = parts.key_sets[first_key:]
-        row_weights[row, : len(bounds)] = of_text.weights
-        at_chance.append(of_text.at_chance)
-        references.append(of_text.references)
+        row_weights[row, : len(bounds)] = rows.weights
+        at_chance.append(rows.at_chance)
+        references.append(rows.references)
     rows_uniform, rows_greatest = (np.stack(arrays) for arrays in zip(*references))
     uniform = np.concatenate([rows_uniform, np.where(np.isnan(pairs.greatest), np.nan, 1)], axis=1)
     return BatchSieves(
@@ -215,11 +215,11 @@ class _RowSieve:
 
 def _row_sieve(role: Role, parts: _Parts, sizes: Int[np.ndarray, "query column"], columns: Columns) -> _RowSieve:
     """The sieve of a role that applies to a text."""
-    of_sieve, is_summed = columns.of(role.sieve), np.zeros(sizes.shape, dtype=bool)
+    sieve_columns, is_summed = columns.of(role.sieve), np.zeros(sizes.shape, dtype=bool)
     if role.name not in parts.sides:
-        is_summed[:, of_sieve] = True
-        return _RowSieve(is_summed, sizes[:, of_sieve].sum(axis=1))
-    query, own = np.arange(len(sizes)), np.array(of_sieve)[parts.sides[role.name]]
+        is_summed[:, sieve_columns] = True
+        return _RowSieve(is_summed, sizes[:, sieve_columns].sum(axis=1))
+    query, own = np.arange(len(sizes)), np.array(sieve_columns)[parts.sides[role.name]]
     is_summed[query, own] = True
     return _RowSieve(is_summed, sizes[query, own])
 
@@ -310,14 +310,14 @@ def row_references(
     applicable = most.any(axis=0)
     uniform = np.where(applicable, 1.0, np.nan)
     greatest = np.where(applicable, most.sum(axis=0), np.nan)
-    of_weighted = np.full((2, len(weighted)), np.nan)
+    references = np.full((2, len(weighted)), np.nan)
     for place, index in enumerate(weighted):
         if applicable[index]:
             takes_part = most[:, index] > 0
             n_keys = visible[takes_part].astype(np.float64)
             size = np.rint(n_keys / (most[takes_part, index] * len(n_keys)))
-            of_weighted[:, place] = np.log(n_keys).mean(), greatest_weighted_ratio(n_keys, size).mean()
-    return np.append(uniform, of_weighted[0]), np.append(greatest, of_weighted[1])
+            references[:, place] = np.log(n_keys).mean(), greatest_weighted_ratio(n_keys, size).mean()
+    return np.append(uniform, references[0]), np.append(greatest, references[1])
 
 
 def greatest_weighted_ratio(

@@ -171,7 +171,7 @@ def _parquet(path: Path) -> pd.DataFrame:
     except FileNotFoundError:
         raise _no_file(path) from None
     except (OSError, ValueError, TypeError, pa.ArrowException) as error:  # TypeError: metadata of something else
-        raise _of_other_format(path, "Parquet file", error) from None
+        raise _format_error(path, "Parquet file", error) from None
 
 
 def _csv(path: Path) -> pd.DataFrame:
@@ -183,7 +183,7 @@ def _csv(path: Path) -> pd.DataFrame:
     except FileNotFoundError:
         raise _no_file(path) from None
     except (OSError, ValueError) as error:
-        raise _of_other_format(path, "CSV file of scores", error) from None
+        raise _format_error(path, "CSV file of scores", error) from None
     table.attrs = {name: first[name][0] for name in first if name not in SCORE_COLUMNS} if len(first) else {}
     return table
 
@@ -192,7 +192,7 @@ def _no_file(path: Path) -> AnalysisError:
     return AnalysisError(f"There is no file {shortened(str(path))}. Write one with: {PROGRAM} score")
 
 
-def _of_other_format(path: Path, expected: str, error: Exception) -> AnalysisError:
+def _format_error(path: Path, expected: str, error: Exception) -> AnalysisError:
     return AnalysisError(
         f"{shortened(str(path))} is not a {expected} ({first_line(error)}). Make one with: {PROGRAM} score"
     )

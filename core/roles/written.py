@@ -45,13 +45,13 @@ def record_of(written: WrittenRole) -> Role:
     are a band; all others are pairs.
     """
     rule = written.rule
-    of_segment = rule.relative in ("own segment", "other segment")
+    by_segment = rule.relative in ("own segment", "other segment")
     return Role(
         name=written.id,
         expects=f"what the role {written.name} says",
         meaning="A role that a reader has written.",
         sieve=_sieve(rule),
-        applies=within_pairs if of_segment else within_a_text,
+        applies=within_pairs if by_segment else within_a_text,
         weight=rule.weight,
         is_usual=False,
         wanted=_wanted(rule),
@@ -158,7 +158,7 @@ def holds(tokens: Tokens, text: PassText) -> Bool[np.ndarray, " token"]:
     if tokens.positions:
         result &= np.isin(np.arange(n_tokens), [p + n_tokens if p < 0 else p for p in tokens.positions])
     if tokens.kinds:
-        result &= np.any([_of_kind(kind, text) for kind in tokens.kinds], axis=0)
+        result &= np.any([_kind_mask(kind, text) for kind in tokens.kinds], axis=0)
     if tokens.words:
         result &= np.array([word.lower() in tokens.words for word in _notes(text).words])
     if tokens.pattern:
@@ -182,7 +182,7 @@ def _notes(text: PassText) -> TokenNotes:
     return text.notes
 
 
-def _of_kind(kind: str, text: PassText) -> Bool[np.ndarray, " token"]:
+def _kind_mask(kind: str, text: PassText) -> Bool[np.ndarray, " token"]:
     tokens = text.queries
     match kind:
         case "start":
@@ -233,8 +233,8 @@ def _other_ends(text: PassText, rule: Rule) -> Iterator[TokenPair]:
 def _same_lemmas(text: PassText, rule: Rule) -> Iterator[TokenPair]:
     """Every token of a word with the tokens of other words of the same lemma."""
     notes = _notes(text)
-    of_lemma = sorted((lemma, token) for token, lemma in enumerate(notes.lemmas) if lemma)
-    for _, group in groupby(of_lemma, key=lambda each: each[0]):
+    by_lemma = sorted((lemma, token) for token, lemma in enumerate(notes.lemmas) if lemma)
+    for _, group in groupby(by_lemma, key=lambda pair: pair[0]):
         tokens = np.array([token for _, token in group])
         for token in tokens:
             yield TokenPair("", np.array([token]), tokens[notes.word_of[tokens] != notes.word_of[token]])

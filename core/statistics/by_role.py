@@ -90,19 +90,19 @@ def compare_by_role(
 
 
 def _superiority(
-    values: Float[np.ndarray, " head"], of_role: Float[np.ndarray, "role head"], stratum: Int[np.ndarray, " head"]
+    values: Float[np.ndarray, " head"], holds: Float[np.ndarray, "role head"], stratum: Int[np.ndarray, " head"]
 ) -> tuple[Float[np.ndarray, " role"], Float[np.ndarray, " role"]]:
     """Share of pairs within strata in which the head with the role is ahead, and its p-value."""
-    ranks, n_pairs, n_won_at_least = _ranks(values, stratum), np.zeros(len(of_role)), np.zeros(len(of_role))
+    ranks, n_pairs, n_won_at_least = _ranks(values, stratum), np.zeros(len(holds)), np.zeros(len(holds))
     for number in np.unique(stratum):
-        n_held = of_role[:, stratum == number].sum(axis=1)
+        n_held = holds[:, stratum == number].sum(axis=1)
         n_pairs += n_held * ((stratum == number).sum() - n_held)
         n_won_at_least += n_held * (n_held + 1) / 2
-    won = of_role @ ranks - n_won_at_least
+    won = holds @ ranks - n_won_at_least
     distance = np.abs(won - n_pairs / 2) - 1e-9  # sums of half ranks are exact; only a precaution
-    n_as_far = np.zeros(len(of_role))
+    n_as_far = np.zeros(len(holds))
     for shuffled in _shuffled(ranks, stratum):
-        n_as_far += (np.abs(shuffled @ of_role.T - n_won_at_least - n_pairs / 2) >= distance).sum(axis=0)
+        n_as_far += (np.abs(shuffled @ holds.T - n_won_at_least - n_pairs / 2) >= distance).sum(axis=0)
     p = np.where(n_pairs > 0, (n_as_far + 1) / (SHUFFLES + 1), np.nan)
     return ratio(won, n_pairs), p
 
@@ -165,11 +165,11 @@ class Overlap:
     """Heads that hold the second role."""
     both: int
     """Heads that hold both."""
-    of_first: float
+    share_first: float
     """Share of the first role's heads that hold both."""
-    of_second: float
+    share_second: float
     """Share of the second role's heads that hold both."""
-    of_union: float
+    share_union: float
     """Share of the heads with either role that hold both."""
 
 

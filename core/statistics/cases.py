@@ -136,13 +136,13 @@ def key_matched(joined: Joined, alpha: float, n_heads: int = 1) -> KeyMatched:
             differences = document_means(document_sums(right - others, unit), n_cases)
             p_values = np.minimum(1, n_heads * above_zero(differences))
             means[:, heads] = right.mean(axis=-1, dtype=float), others.mean(axis=-1, dtype=float), p_values
-    of_right, of_others, p = (np.asarray(values) for values in means.reshape(3, *shape))
+    right_means, other_means, p = (np.asarray(values) for values in means.reshape(3, *shape))
     return KeyMatched(
         n_cases=comparable.sum(axis=-1).reshape(shape),
-        to_right=of_right,
-        from_others=of_others,
+        to_right=right_means,
+        from_others=other_means,
         p_values=p,
-        beats=np.asarray((p < alpha) & (of_right >= LEAST_TIMES * of_others)),
+        beats=np.asarray((p < alpha) & (right_means >= LEAST_TIMES * other_means)),
     )
 
 
@@ -243,11 +243,11 @@ def judge(cases: HeadCases, alpha: float, groups: Bool[np.ndarray, "group case"]
 
 def _held_out(
     heads: tuple[tuple[int, ...], tuple[int, ...]],
-    of_halves: HeadCases,
+    cases: HeadCases,
     alpha: float,
     groups: Bool[np.ndarray, "group case"],
 ) -> HeldOut:
-    accuracy, low, high, effect, p_values = _accuracies(of_halves, alpha, groups)
+    accuracy, low, high, effect, p_values = _accuracies(cases, alpha, groups)
     return HeldOut(
         heads=heads,
         accuracy=accuracy,
@@ -255,7 +255,7 @@ def _held_out(
         high=high,
         p_values=p_values,
         design_effect=effect,
-        key_matched=_key_matched(of_halves.joined, groups, alpha),
+        key_matched=_key_matched(cases.joined, groups, alpha),
     )
 
 

@@ -101,7 +101,7 @@ def wilson(
     return low, high
 
 
-def correlation_interval(r: float, n_cases: int, alpha: float, *, of_ranks: bool = False) -> tuple[float, float]:
+def correlation_interval(r: float, n_cases: int, alpha: float, *, ranked: bool = False) -> tuple[float, float]:
     """Interval of a Pearson correlation, or of Spearman's of ranks, by Fisher's transformation; -1 to 1 with fewer than
     4 cases. It covers 1 - alpha.
 
@@ -111,7 +111,7 @@ def correlation_interval(r: float, n_cases: int, alpha: float, *, of_ranks: bool
 
     if n_cases < 4:
         return -1.0, 1.0
-    variance = (1 + r**2 / 2 if of_ranks else 1) / (n_cases - 3)
+    variance = (1 + r**2 / 2 if ranked else 1) / (n_cases - 3)
     with np.errstate(divide="ignore"):
         center, half = np.arctanh(r), -ndtri(alpha / 2) * np.sqrt(variance)
     return float(np.tanh(center - half)), float(np.tanh(center + half))

@@ -283,12 +283,12 @@ def _signs(punctuation: tuple[str, ...]) -> str:
 def _values(_: Sequence[Text], texts: Sequence[TextSurface], settings: SurfaceSettings) -> Values:
     frequencies = settings.frequencies or english_frequencies()
     ranks = [frequencies.ranks(text.key_words) for text in texts]
-    of_heads = [
+    head_values = [
         text_values(text) | rare_values(text, text_ranks) for text, text_ranks in zip(texts, ranks, strict=True)
     ]
     offsets = [offset_counts(text) for text in texts]
     return {
-        SURFACE: np.array([[values[name] for name in SURFACE_NAMES] for values in of_heads], np.float32),
+        SURFACE: np.array([[values[name] for name in SURFACE_NAMES] for values in head_values], np.float32),
         SURFACE_LAYERS: np.stack(
             [[text.agreement, text.output_agreement, text.uniform_entropy, text.cls_uniform_entropy] for text in texts]
         ),

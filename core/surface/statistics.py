@@ -211,10 +211,10 @@ class HeadStatistics:
 
 
 def statistics_of_moments(
-    names: tuple[str, ...], of_texts: tuple[np.ndarray, np.ndarray, np.ndarray], alpha: float
+    names: tuple[str, ...], text_moments: tuple[np.ndarray, np.ndarray, np.ndarray], alpha: float
 ) -> HeadStatistics:
     """Statistics from number, mean and sum of squared deviations over texts, each [statistic layer *head]."""
-    n_texts, mean, squares = of_texts
+    n_texts, mean, squares = text_moments
     margin = half_interval(n_texts, squares, alpha)
     n_most = n_texts.reshape(len(names), -1).max(axis=1)
     return HeadStatistics(names=names, mean=mean, low=mean - margin, high=mean + margin, n_texts=n_most)

@@ -75,14 +75,14 @@ class GivenPairs:
     def antecedents(self) -> Iterator[tuple[int, list[int]]]:
         """Every word that a pair leads from to its antecedent, with this one, that one's antecedent, and so on."""
         for word in range(len(self.heads)):
-            at, found = word, list[int]()
-            while self.relations[at] == ANTECEDENT and self.heads[at] not in (word, *found):
+            at, earlier = word, list[int]()
+            while self.relations[at] == ANTECEDENT and self.heads[at] not in (word, *earlier):
                 at = self.heads[at]
-                found.append(at)
-            if found:
-                yield word, found
+                earlier.append(at)
+            if earlier:
+                yield word, earlier
 
-    def of_segment(self, side: int) -> "GivenPairs":
+    def within_segment(self, side: int) -> "GivenPairs":
         """Those within one segment, which is a text of its own."""
         first, n_words = self.segments.index(side), self.segments.count(side)
         part, own = slice(first, first + n_words), range(first, first + n_words)
@@ -273,7 +273,7 @@ class WrittenText:
     """Pairs of spans of its segments, if the file marks them."""
 
 
-def of_ids(given: GivenTokens, where: str) -> WrittenText:
+def written_ids(given: GivenTokens, where: str) -> WrittenText:
     """A text that is given by the ids of its tokens: its words are these numbers, and no relation joins two of them."""
     n_tokens = len(given.ids)
     tree = Tree((0,) * n_tokens, ("root",) * n_tokens)
@@ -339,18 +339,18 @@ def read_conllu(value: str) -> Iterator[WrittenText]:
 def sentences_of_lines(lines: Iterable[str]) -> Iterator[WrittenText]:
     """The same of a file that is read line by line, each ending in a line feed."""
     rows: list[tuple[int, list[str]]] = []
-    document = of_sentence = None
+    document = sentence_document = None
     for line, row in enumerate(lines, start=1):
         if row.startswith("#"):
             document = _document(line, row, document)
         elif row.strip():
-            of_sentence = of_sentence if rows else document
+            sentence_document = sentence_document if rows else document
             rows += _word(line, row.removesuffix("\n").split("\t"), len(rows))
         elif rows:
-            yield _sentence(rows, of_sentence)
+            yield _sentence(rows, sentence_document)
             rows = []
     if rows:
-        yield _sentence(rows, of_sentence)
+        yield _sentence(rows, sentence_document)
 
 
 def _document(line: int, comment: str, previous: str | None) -> str | None:

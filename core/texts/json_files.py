@@ -15,7 +15,7 @@ from attention_sieve.core.texts.given import (
     Tree,
     WrittenText,
     checked_tree,
-    of_ids,
+    written_ids,
     written_pairs,
 )
 
@@ -134,7 +134,7 @@ def from_object(item: Any, where: str) -> WrittenText:
     if without_words := [key for key in TREE if key in item]:
         raise TextError(f'{where} has "{without_words[0]}" but no "words". Give it "words", or neither.')
     if kind == ("ids",):
-        return of_ids(_given(item, where), where)
+        return written_ids(_given(item, where), where)
     if kind == ("tokens",):
         return WrittenText(where, _joined(_strings(item["tokens"], "tokens", "token", where), where))
     segments = tuple(_string(item, key, where) for key in kind)

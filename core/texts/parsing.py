@@ -129,7 +129,7 @@ class ParsedPiece:
             tags=[fields["tags"][i] for i in kept],
             lemmas=[fields["lemmas"][i].lower() for i in kept],
             entities=[fields["ents"][i].partition("-")[2] for i in kept],
-            matches=[tuple(of_pattern[i] for of_pattern in matched) for i in kept],
+            matches=[tuple(pattern_words[i] for pattern_words in matched) for i in kept],
         )
 
 
@@ -165,7 +165,7 @@ def parsed(
         with _one_at_a_time, _within_bounds(package):
             batch = _parsed_batch(package, _next_batch(package, texts, pending), left_out)
         matched = _matched(package, patterns, [fields for _, fields in batch])
-        yield from (ParsedPiece.of(*piece, names, of_piece) for piece, of_piece in zip(batch, matched))
+        yield from (ParsedPiece.of(*piece, names, matches) for piece, matches in zip(batch, matched))
 
 
 def _within_bounds(package: str) -> AbstractContextManager[Any]:
@@ -195,10 +195,10 @@ def _parsed_batch(
     documents = [batch[place][0] for place in missing]
     new = _pipeline(package).pipe(documents, batch_size=len(batch), disable=sorted(left_out))
     for place, document in zip(missing, new, strict=True):
-        fields[place] = found = _fields(document)
+        fields[place] = parsed_fields = _fields(document)
         for memory in (_memories or [_last_parses]) if keys[place] is not None else ():
-            memory.put("parse", keys[place], found)
-    return [(position, of_text) for (_, position, _), of_text in zip(batch, fields) if of_text is not None]
+            memory.put("parse", keys[place], parsed_fields)
+    return [(position, text_fields) for (_, position, _), text_fields in zip(batch, fields) if text_fields is not None]
 
 
 def _matched(

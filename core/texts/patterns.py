@@ -138,7 +138,7 @@ def tree_matches(
     root_of = np.arange(len(heads))
     while (heads[root_of] >= 0).any():
         root_of = np.where(heads[root_of] >= 0, heads[root_of], root_of)
-    found = [np.zeros((0, 2), int)]
+    matches = [np.zeros((0, 2), int)]
     for root in np.unique(root_of):
         words = np.flatnonzero(root_of == root)
         own_heads, is_there = np.where(heads[words] >= 0, np.searchsorted(words, heads[words]), -1), fits[:, words]
@@ -152,8 +152,8 @@ def tree_matches(
         for place in path:
             reached = np.minimum(reached @ _related(nodes[place]["REL_OP"], own_heads), is_there[place], dtype="f4")
         first, query = reached.nonzero()
-        found.append(words[np.stack([query, first], axis=1)])
-    return np.concatenate(found)
+        matches.append(words[np.stack([query, first], axis=1)])
+    return np.concatenate(matches)
 
 
 def _related(operator: str, heads: Int[np.ndarray, " word"]) -> Bool[np.ndarray, "word other"]:
@@ -198,14 +198,14 @@ def _repeats(operator: object, where: str) -> tuple[int, int]:
 def _check(name: str, value: object, where: str) -> None:
     if name not in ATTRIBUTES:
         raise AnalysisError(f"{where}: there is no attribute {quoted(name)}. Choose one of: {', '.join(ATTRIBUTES)}.")
-    of_value = ATTRIBUTES[name]
+    expected = ATTRIBUTES[name]
     for operator, single in value.items() if isinstance(value, dict) else [("", value)]:
         singles = single if operator in ("IN", "NOT_IN") and isinstance(single, list) else [single]
-        known = {str: ("", "IN", "NOT_IN", "REGEX"), int: ("", ">=", "<=", ">", "<", "=="), bool: ("",)}[of_value]
+        known = {str: ("", "IN", "NOT_IN", "REGEX"), int: ("", ">=", "<=", ">", "<", "=="), bool: ("",)}[expected]
         if operator not in known:
             raise AnalysisError(f"{where}: {name} cannot be compared by {quoted(operator)}. Choose: {known[1:]}.")
-        if not all(type(each) is of_value and len(str(each)) <= LONGEST for each in singles) or len(singles) > LONGEST:
-            kind = {str: f"text of at most {LONGEST} characters", int: "a number", bool: "true or false"}[of_value]
+        if not all(type(part) is expected and len(str(part)) <= LONGEST for part in singles) or len(singles) > LONGEST:
+            kind = {str: f"text of at most {LONGEST} characters", int: "a number", bool: "true or false"}[expected]
             raise AnalysisError(f"{where}: {name} takes {kind}, and this is {quoted(str(single))}.")
         if operator == "REGEX":
             _expression(str(single), where)
@@ -238,26 +238,26 @@ def matched_words(patterns: Sequence[str], documents: Sequence[Any]) -> list[lis
     from spacy.matcher import Matcher
 
     read = [json.loads(pattern) for pattern in patterns]
-    found = _found_values([word for pattern in read for word in pattern], documents)
+    occurring = _found_values([word for pattern in read for word in pattern], documents)
     matched = []
     for pattern in read:
         pause()
         matcher = Matcher(documents[0].vocab)
-        matcher.add("pattern", [[_without_expressions(word, found) for word in pattern]])
-        of_documents = [[False] * len(document) for document in documents]
-        for document, is_matched in zip(documents, of_documents):
+        matcher.add("pattern", [[_without_expressions(word, occurring) for word in pattern]])
+        document_masks = [[False] * len(document) for document in documents]
+        for document, is_matched in zip(documents, document_masks):
             for _, start, end in matcher(document):
                 is_matched[start:end] = [True] * (end - start)
-        matched.append(of_documents)
+        matched.append(document_masks)
     return matched
 
 
-def _without_expressions(word: dict[str, Any], found: Mapping[tuple[str, str], Sequence[str]]) -> dict[str, Any]:
+def _without_expressions(word: dict[str, Any], occurring: Mapping[tuple[str, str], Sequence[str]]) -> dict[str, Any]:
     """A word of a pattern with the values that occur in place of regular expressions, which spaCy would not stop."""
     known = dict(word)
     for name, value in word.items():
         if isinstance(value, dict) and "REGEX" in value:
-            fits = [each for each in found[name, value["REGEX"]] if "IN" not in value or each in value["IN"]]
+            fits = [text for text in occurring[name, value["REGEX"]] if "IN" not in value or text in value["IN"]]
             known[name] = {operator: part for operator, part in value.items() if operator != "REGEX"} | {"IN": fits}
     return known
 
@@ -275,7 +275,7 @@ def _found_values(words: Sequence[dict[str, Any]], documents: Sequence[Any]) -> 
     for name in dict.fromkeys(name for name, _ in asked):
         attribute = {"ORTH": "text", "TEXT": "text"}.get(name, f"{name.lower()}_")
         values[name] = list(dict.fromkeys(getattr(token, attribute) for document in documents for token in document))
-    longest = max((len(each) for of_name in values.values() for each in of_name), default=0)
+    longest = max((len(text) for texts in values.values() for text in texts), default=0)
     if longest > LONGEST_WORD:
         raise AnalysisError(
             f"There is a word of {longest:,} characters, and regular expressions are searched for in words of at most "
@@ -284,10 +284,10 @@ def _found_values(words: Sequence[dict[str, Any]], documents: Sequence[Any]) -> 
     is_found, spent = dict[tuple[str, str], bool](), 0.0
     for name, expression in asked:
         compiled, began = _expression(expression, "The pattern"), time.thread_time()
-        for each in values[name]:
-            if (expression, each) not in is_found:
+        for text in values[name]:
+            if (expression, text) not in is_found:
                 left = SECONDS - spent - (time.thread_time() - began)
-                is_found[expression, each] = _is_found(compiled, each, left)
+                is_found[expression, text] = _is_found(compiled, text, left)
         spent += time.thread_time() - began
     return {(name, expression): [v for v in values[name] if is_found[expression, v]] for name, expression in asked}
 

@@ -50,14 +50,14 @@ class Wanted:
     """Patterns of trees, from `attention_sieve.core.texts.patterns.checked_tree`."""
 
     @cached_property
-    def of_words(self) -> tuple[str, ...]:
+    def all_word_patterns(self) -> tuple[str, ...]:
         """All patterns of words: `patterns`, and those of the words of trees."""
         return tuple(dict.fromkeys((*self.patterns, *chain.from_iterable(map(word_patterns, self.trees)))))
 
     @property
     def by_words(self) -> bool:
         """Whether it is something that trees given in a file do not have."""
-        return self.tags or self.lemmas or self.entities or bool(self.of_words)
+        return self.tags or self.lemmas or self.entities or bool(self.all_word_patterns)
 
     @property
     def nothing(self) -> bool:
@@ -77,10 +77,10 @@ class Wanted:
     @property
     def left_out(self) -> frozenset[str]:
         """Parts of the pipeline that are not needed, as they take time."""
-        lemmas = self.lemmas or any('"LEMMA"' in pattern for pattern in self.of_words)
-        attributes = lemmas or any(f'"{name}"' in pattern for pattern in self.of_words for name in TAGGED)
+        lemmas = self.lemmas or any('"LEMMA"' in pattern for pattern in self.all_word_patterns)
+        attributes = lemmas or any(f'"{name}"' in pattern for pattern in self.all_word_patterns for name in TAGGED)
         tagged = self.tags or attributes
-        entities = self.entities or any('"ENT_TYPE"' in pattern for pattern in self.of_words)
+        entities = self.entities or any('"ENT_TYPE"' in pattern for pattern in self.all_word_patterns)
         needed = (tagged, tagged, attributes, lemmas, entities)
         return frozenset(part for part, is_needed in zip(OPTIONAL, needed, strict=True) if not is_needed)
 
@@ -236,19 +236,19 @@ def _given_trees(text: Text) -> Dependencies:
 
 
 def _parsed_trees(texts: Sequence[Text], wanted: Wanted = RELATED_WORDS) -> Iterator[Dependencies]:
-    for parser, of_parser in groupby(texts, key=lambda text: text.parser):
+    for parser, parser_texts in groupby(texts, key=lambda text: text.parser):
         if parser == NO_PARSER:
             raise AnalysisError(
                 "There are texts without trees, and no parser is to find them. Choose a parser, or give the trees in a "
                 "file, such as one of CoNLL-U."
             )
         package = english_parser() if parser is None else find_parser(parser)
-        yield from _trees_of(package, tuple(of_parser), wanted)
+        yield from _trees_of(package, tuple(parser_texts), wanted)
 
 
 def _trees_of(package: str, texts: Sequence[Text], wanted: Wanted) -> Iterator[Dependencies]:
-    found = parsed(package, texts, wanted.left_out, wanted.of_words)
-    for _, pieces in groupby(found, key=lambda piece: piece.position.text):
+    parsed_pieces = parsed(package, texts, wanted.left_out, wanted.all_word_patterns)
+    for _, pieces in groupby(parsed_pieces, key=lambda piece: piece.position.text):
         segments, spans, heads, relations = list[int](), list[tuple[int, int]](), list[int](), list[str]()
         tags, lemmas, entities, matches = list[str](), list[str](), list[str](), list[tuple[bool, ...]]()
         for piece in pieces:
@@ -271,7 +271,7 @@ def _trees_of(package: str, texts: Sequence[Text], wanted: Wanted) -> Iterator[D
             tags=tuple(tags) if wanted.tags else None,
             lemmas=tuple(lemmas) if wanted.lemmas else (),
             entities=tuple(entities) if wanted.entities else (),
-            matches=tuple(zip(*matches)) if matches else ((),) * len(wanted.of_words),
+            matches=tuple(zip(*matches)) if matches else ((),) * len(wanted.all_word_patterns),
         )
 
 

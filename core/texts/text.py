@@ -19,8 +19,8 @@ from attention_sieve.core.texts.given import (
     WrittenPair,
     WrittenText,
     given_pairs,
-    of_ids,
     sentences_of_lines,
+    written_ids,
 )
 from attention_sieve.core.texts.json_files import from_object, parsed_json, read_json
 from attention_sieve.core.texts.tables import read_header, read_rows
@@ -339,7 +339,7 @@ def text_of_ids(given: GivenTokens) -> Text:
 
     Raises: TextError for one that is too long.
     """
-    return text_as_written(of_ids(given, "The text"))
+    return text_as_written(written_ids(given, "The text"))
 
 
 def text_of(segments: Iterable[str], where: str) -> Text:
@@ -461,5 +461,5 @@ STREAMED: Final = tuple(reader.suffix for reader in READERS if reader.lines is n
 def formats_in_words(suffixes: Sequence[str]) -> str:
     """What files with these suffixes can hold, a sentence for each kind."""
     readers = [reader for reader in READERS if reader.suffix in suffixes]
-    kinds = [(holds, [reader.suffix for reader in same]) for holds, same in groupby(readers, lambda each: each.holds)]
+    kinds = [(holds, [reader.suffix for reader in own]) for holds, own in groupby(readers, lambda reader: reader.holds)]
     return " ".join(f"{', '.join(names)}: {holds}." for holds, names in kinds)

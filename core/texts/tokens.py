@@ -77,7 +77,7 @@ def tokenize(
     Raises: TextTooLong; NoTokens for a segment without tokens; CheckpointError where the tokenizer breaks down.
     """
     if text.given is not None:
-        return _of_ids(text, text.given, tokenizer, max_tokens, position=position, truncate=truncate)
+        return _tokenized_ids(text, text.given, tokenizer, max_tokens, position=position, truncate=truncate)
     encoding = _encode(text, tokenizer)
     n_full = len(encoding)
     if n_full > max_tokens and not truncate:
@@ -89,7 +89,7 @@ def tokenize(
     return _tokenized(text, tokenizer, encoding, sides, kept)
 
 
-def _of_ids(
+def _tokenized_ids(
     text: Text, given: GivenTokens, tokenizer: Any, max_tokens: int, *, position: int | None, truncate: bool
 ) -> TokenizedText:
     """A text that is given by the ids of its tokens: each is shown as the tokenizer decodes it, and is a word unless it
@@ -200,8 +200,8 @@ def _tokenized(
     text: Text, tokenizer: Any, encoding: "Encoding", sides: Int[np.ndarray, " token"], kept: Int[np.ndarray, " kept"]
 ) -> TokenizedText:
     ids, segments = np.array(encoding.ids)[kept], sides[kept]
-    of_all = (encoding.tokens, encoding.offsets, encoding.word_ids)
-    pieces, offsets, word_ids = ([of_token[i] for i in kept.tolist()] for of_token in of_all)
+    by_token = (encoding.tokens, encoding.offsets, encoding.word_ids)
+    pieces, offsets, word_ids = ([values[i] for i in kept.tolist()] for values in by_token)
     spans = _trimmed(text, pieces, segments.tolist(), offsets)
     special = segments == SPECIAL
     is_name = special | (ids == _id(tokenizer.unk_token_id))
@@ -299,20 +299,20 @@ class WordMap:
     """The word of each token of a text under one tokenizer."""
 
     n_words: int
-    of_token: Int[np.ndarray, " token"]
+    word_numbers: Int[np.ndarray, " token"]
     """Word of each token: CLS_WORD, OTHER_SPECIAL, or FIRST_WORD + its number in the text."""
 
     @property
     def has_tokens(self) -> Bool[np.ndarray, " word"]:
         """Whether a word has tokens; it has none if truncated, or if its characters are unknown to the tokenizer."""
-        return np.isin(np.arange(self.n_words) + FIRST_WORD, self.of_token)
+        return np.isin(np.arange(self.n_words) + FIRST_WORD, self.word_numbers)
 
-    def of_tokens_only(self) -> tuple["WordMap", Int[np.ndarray, " kept"]]:
+    def tokenized_only(self) -> tuple["WordMap", Int[np.ndarray, " kept"]]:
         """The same without words that have no tokens, and the indices of the remaining words."""
         indices = np.flatnonzero(self.has_tokens)
-        is_word = self.of_token >= FIRST_WORD
-        new_numbers = np.searchsorted(indices, self.of_token - FIRST_WORD) + FIRST_WORD
-        return WordMap(n_words=len(indices), of_token=np.where(is_word, new_numbers, self.of_token)), indices
+        is_word = self.word_numbers >= FIRST_WORD
+        new_numbers = np.searchsorted(indices, self.word_numbers - FIRST_WORD) + FIRST_WORD
+        return WordMap(n_words=len(indices), word_numbers=np.where(is_word, new_numbers, self.word_numbers)), indices
 
 
 def words_of(text: Text) -> Words:
@@ -335,7 +335,7 @@ def word_map(words: Words, tokens: TokenizedText) -> WordMap:
     A token belongs to the word that contains its first character; a token without characters, or between two words,
     belongs to the previous word of its segment, or to the first.
     """
-    of_token = np.where(tokens.is_cls, CLS_WORD, OTHER_SPECIAL)
+    word_numbers = np.where(tokens.is_cls, CLS_WORD, OTHER_SPECIAL)
     for side in np.unique(tokens.segments[tokens.segments != SPECIAL]):
         in_side, side_words = tokens.segments == side, np.flatnonzero(words.segments == side)
         if not len(side_words):
@@ -344,8 +344,8 @@ def word_map(words: Words, tokens: TokenizedText) -> WordMap:
         # An empty span belongs to the preceding character.
         first_characters = spans[:, 0] - (spans[:, 0] == spans[:, 1])
         positions = np.maximum(np.searchsorted(words.spans[side_words, 0], first_characters, side="right") - 1, 0)
-        of_token[in_side] = FIRST_WORD + side_words[positions]
-    return WordMap(n_words=len(words.segments), of_token=of_token)
+        word_numbers[in_side] = FIRST_WORD + side_words[positions]
+    return WordMap(n_words=len(words.segments), word_numbers=word_numbers)
 
 
 def word_starts(segment: str, words: tuple[str, ...] | None) -> dict[int, str]:

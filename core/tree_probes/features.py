@@ -37,7 +37,7 @@ def word_attention_maps(
 
     # Without truncated words, as the cost grows with the square of the number of words.
     maps = {
-        id(text): word_map(text_words, text.queries).of_tokens_only()
+        id(text): word_map(text_words, text.queries).tokenized_only()
         for text, text_words in zip(texts, words, strict=True)
     }
     n_layers = checkpoint.attentions[settings.kind].n_layers
@@ -62,8 +62,8 @@ def _cropped(attention: np.ndarray, indices: Int[np.ndarray, " passed"]) -> Pass
 
 def word_pieces(text: PassText, words: Words) -> Pieces:
     """Token ids of each word; none for a word without tokens."""
-    of_token = word_map(words, text.queries).of_token
-    return tuple(tuple(text.queries.ids[of_token == FIRST_WORD + word].tolist()) for word in range(len(words.segments)))
+    numbers = word_map(words, text.queries).word_numbers
+    return tuple(tuple(text.queries.ids[numbers == FIRST_WORD + word].tolist()) for word in range(len(words.segments)))
 
 
 def embedded_words(checkpoint: Checkpoint, texts: Sequence[Pieces]) -> WordVectors:

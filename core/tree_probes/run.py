@@ -194,8 +194,8 @@ class _Work:
         try:
             for last in train(train_texts, table, replace(question.how, words=kind.words)):
                 epoch = f", epoch {last.epoch} of at most {question.how.epochs}"
-                found = f", {last.epochs[-1].held_out_score:.1%} of heads found in validation texts (UAS)"
-                self._journal.part("training", last.done, last.n_texts, f"{epoch}{found}")
+                held_out = f", {last.epochs[-1].held_out_score:.1%} of heads found in validation texts (UAS)"
+                self._journal.part("training", last.done, last.n_texts, f"{epoch}{held_out}")
         finally:
             if last is not None and (last.is_finished or last.best):
                 score = uas(predicted_heads(last.probe, test_texts, table), test_texts)

@@ -76,7 +76,7 @@ def _distances(
         for index, attention in batch:
             text = prepared[index]
             whole = Window((0, len(text.queries.ids)), (0, len(text.keys.ids)))
-            of_text = TextAttention(
+            text_attention = TextAttention(
                 text=text,
                 causal=layers.causal,
                 window=whole,
@@ -85,7 +85,7 @@ def _distances(
                 overview=None,
                 reaches=layers.reaches,
             )
-            results.append((index, text_distances(word_attention(of_text))))
+            results.append((index, text_distances(word_attention(text_attention))))
         yield results
 
 

@@ -96,22 +96,22 @@ def word_attention(text_attention: TextAttention) -> WordAttention:
     even = {reach: even_shares(text, text_attention.causal, reach, words, words) for reach in dict.fromkeys(reaches)}
     tokens = np.array([token - window.queries[0] for word in words for token in word.tokens], dtype=int)
     lengths = np.array([len(word.tokens) for word in words], dtype=int)
-    of_words = np.empty((*attention.shape[:2], len(words), len(words)))
-    for to_layer, of_layer in zip(of_words, attention):  # what a layer takes fits the processor's cache
-        of_tokens = of_layer[:, tokens[:, None], tokens].astype(np.float64)
-        to_layer[:] = _word_sums(_word_sums(of_tokens, lengths, axis=-1), lengths, axis=-2) / lengths[:, None]
-    return WordAttention(words=words, attention=of_words, even=np.stack([even[reach] for reach in reaches]))
+    between_words = np.empty((*attention.shape[:2], len(words), len(words)))
+    for to_layer, layer in zip(between_words, attention):  # what a layer takes fits the processor's cache
+        token_attention = layer[:, tokens[:, None], tokens].astype(np.float64)
+        to_layer[:] = _word_sums(_word_sums(token_attention, lengths, axis=-1), lengths, axis=-2) / lengths[:, None]
+    return WordAttention(words=words, attention=between_words, even=np.stack([even[reach] for reach in reaches]))
 
 
 def _word_sums(
-    of_tokens: Float[np.ndarray, "*tokens"], lengths: Int[np.ndarray, " word"], axis: int
+    values: Float[np.ndarray, "*tokens"], lengths: Int[np.ndarray, " word"], axis: int
 ) -> Float[np.ndarray, "*words"]:
     """Sums over the tokens of each word along an axis, of words that follow each other; most have a single token."""
     has_more = lengths > 1
     if not has_more.any():
-        return of_tokens
-    sums = of_tokens.take(np.cumsum(lengths) - lengths, axis=axis)
-    parts = of_tokens.compress(np.repeat(has_more, lengths), axis=axis)
+        return values
+    sums = values.take(np.cumsum(lengths) - lengths, axis=axis)
+    parts = values.compress(np.repeat(has_more, lengths), axis=axis)
     starts = np.cumsum(lengths[has_more]) - lengths[has_more]
     np.moveaxis(sums, axis, 0)[has_more] = np.moveaxis(np.add.reduceat(parts, starts, axis=axis), axis, 0)
     return sums
@@ -125,9 +125,9 @@ def text_distances(words: WordAttention) -> SumsByDistance:
     joins, places = words.joins, words.distances + FURTHEST
     for place in np.unique(places):
         at_distance = joins & (places == place)
-        of_pairs = words.attention * at_distance[:, None]
+        weights = words.attention * at_distance[:, None]
         n_pairs[:, place] = at_distance.sum(axis=(1, 2))
-        sums[:, :, place], squares[:, :, place] = of_pairs.sum(axis=(2, 3)), np.square(of_pairs).sum(axis=(2, 3))
+        sums[:, :, place], squares[:, :, place] = weights.sum(axis=(2, 3)), np.square(weights).sum(axis=(2, 3))
     return SumsByDistance(sums=sums, squares=squares, n_pairs=n_pairs)
 
 
@@ -200,12 +200,12 @@ def surprising_links(text_attention: TextAttention, habits: Habits) -> tuple[Sur
     links = [
         link
         for layer in range(len(words.attention))
-        for link in _of_layer(words, layer, usual[layer], joins[layer], is_comparable[layer])
+        for link in _layer_links(words, layer, usual[layer], joins[layer], is_comparable[layer])
     ]
     return tuple(sorted(links, key=lambda link: -link.excess))
 
 
-def _of_layer(
+def _layer_links(
     words: WordAttention,
     layer: int,
     usual: Float[np.ndarray, "head word key_word"],

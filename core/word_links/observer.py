@@ -31,9 +31,9 @@ def pattern_attention(
     weights = list(map(_weights, texts, even))
 
     def collector(batch: Sequence[PassText]) -> WordCollector:
-        of_batch = [rows[id(prepared_text)] for prepared_text in batch]
-        reduce = _Means(checkpoint, [weights[row] for row in of_batch])
-        return WordCollector(checkpoint, [maps[row] for row in of_batch], reduce, n_layers=attention.n_layers)
+        indices = [rows[id(prepared_text)] for prepared_text in batch]
+        reduce = _Means(checkpoint, [weights[row] for row in indices])
+        return WordCollector(checkpoint, [maps[row] for row in indices], reduce, n_layers=attention.n_layers)
 
     for results in collect(checkpoint, prepared, settings, collector):
         yield [(row, _pattern_attention(columns["means"], weights[row], even[row])) for row, columns in results]
@@ -43,7 +43,7 @@ def _even(text: PassText, words: WordMap, attention: AttentionLayers) -> Float[n
     """Evenly spread attention between the words of a text; 0 where a word has no tokens or cannot attend to the
     other."""
     n_tokens = len(text.queries.ids)
-    belongs = words.of_token[:, None] == np.arange(words.n_words) + FIRST_WORD
+    belongs = words.word_numbers[:, None] == np.arange(words.n_words) + FIRST_WORD
     attends = belongs / np.maximum(belongs.sum(axis=0), 1)
     reaches = [attention.reach(layer) for layer in range(attention.n_layers)]
     by_reach = {}

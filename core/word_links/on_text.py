@@ -235,7 +235,7 @@ def _strongest(shares: Float[np.ndarray, "layer head query key"], chances: Seque
         keys=keys,
         n_links=n_links,
         chance=np.array([chance.strongest for chance in chances]),
-        p=np.stack([p_of_strongest(*of_layer) for of_layer in zip(strongest, even, (each.n_seen for each in chances))]),
+        p=np.stack([p_of_strongest(*layer) for layer in zip(strongest, even, (chance.n_seen for chance in chances))]),
     )
 
 

@@ -105,8 +105,8 @@ def _index(words: WordAttention, spans: Int[np.ndarray, "token 2"], sentence: st
     """Index of a word of a sentence among the words of its text; None if the text was cut before it."""
     match = re.search(rf"\b{re.escape(word)}\b", sentence)
     assert match is not None, f"{word!r} is a word of {sentence!r}"
-    for index, each in enumerate(words.words):
-        starts, ends = spans[list(each.tokens)].T
+    for index, candidate in enumerate(words.words):
+        starts, ends = spans[list(candidate.tokens)].T
         if ((starts < match.end()) & (ends > match.start())).all():
             return index
     return None

@@ -127,10 +127,10 @@ def _check_names(name: str, key: str, names: object) -> None:
     given = [names] if isinstance(names, str) else names
     if not isinstance(given, list | tuple):
         raise CheckpointError(f"{ADAPTER_CONFIG} of {name}: {key} is {quoted(names)}. Write a list of names there.")
-    for each in given:
-        if not isinstance(each, str) or not NAME.fullmatch(each):
+    for module in given:
+        if not isinstance(module, str) or not NAME.fullmatch(module):
             raise CheckpointError(
-                f"{ADAPTER_CONFIG} of {name}: {key} holds {quoted(each)}, which is no name of modules. Name them in "
+                f"{ADAPTER_CONFIG} of {name}: {key} holds {quoted(module)}, which is no name of modules. Name them in "
                 "full."
             )
 

@@ -126,8 +126,8 @@ def self_check(
         )
     attentions = _attentions(probe, model, name, two_stacks)
     if None in probe.masks.values() and not two_stacks:
-        of_self = attentions["self"]
-        attentions["self"] = replace(of_self, reaches=_measured_reaches(model, of_self, inputs["input_ids"].flatten()))
+        own = attentions["self"]
+        attentions["self"] = replace(own, reaches=_measured_reaches(model, own, inputs["input_ids"].flatten()))
     for kind, attention in attentions.items():
         zero_gates = torch.zeros((attention.n_layers, attention.n_heads), device=device)
         output_without = real_rows(observe(model, inputs, Pass(calls=attention.calls, gates=zero_gates))[0], two_stacks)

@@ -146,8 +146,8 @@ class DirectPath:
         numbers: dict[nn.Module, list[int]] = {}
         for number, module in sorted(self.projections.items()):
             numbers.setdefault(module, []).append(number)
-        for module, of_module in numbers.items():
-            yield module.register_forward_hook(self._note_projection(iter(of_module)))
+        for module, module_numbers in numbers.items():
+            yield module.register_forward_hook(self._note_projection(iter(module_numbers)))
         for layer in layers:
             yield layer.register_forward_pre_hook(self._enter, with_kwargs=True)
             yield layer.register_forward_hook(self._leave)
@@ -310,7 +310,7 @@ class DirectPath:
 def weighted_rows(matrix: Float[Tensor, "row channel"], weights: Float[Tensor, " row"]) -> Float[Tensor, " channel"]:
     """Sum of the rows of a large matrix, each times its weight, in double precision."""
     parts = zip(matrix.split(ROWS_AT_ONCE), weights.split(ROWS_AT_ONCE))
-    return torch.stack([of_rows @ rows[: len(of_rows)].double() for rows, of_rows in parts]).sum(0)
+    return torch.stack([row_weights @ rows[: len(row_weights)].double() for rows, row_weights in parts]).sum(0)
 
 
 def is_rounding(product: Tensor, sizes: Tensor) -> bool:

@@ -112,7 +112,7 @@ def projection_modules(checkpoint: Checkpoint, model: PreTrainedModel, text: Pas
     attention = checkpoint.attentions[text.kind]
     present = [layer for layer, call in enumerate(attention.calls) if call is not None]
     outputs: list[Tensor] = []
-    found: dict[int, nn.Module] = {}
+    modules: dict[int, nn.Module] = {}
 
     def trace(module: nn.Module, arguments: tuple[Any, ...]) -> None:
         values = arguments[0]
@@ -120,7 +120,7 @@ def projection_modules(checkpoint: Checkpoint, model: PreTrainedModel, text: Pas
         layer = max((layer for layer in present if layer < len(outputs)), default=-1)
         is_candidate = layer >= 0 and values.numel() == outputs[layer].numel()
         if is_candidate and torch.equal(values.flatten(), outputs[layer].to(values).flatten()):
-            found.setdefault(layer, module)
+            modules.setdefault(layer, module)
 
     def collect(head_outputs: Float[Tensor, "text query head channel"], _: Tensor) -> None:
         outputs.append(head_outputs[:, :, remaining_heads(len(outputs), attention)])
@@ -129,13 +129,13 @@ def projection_modules(checkpoint: Checkpoint, model: PreTrainedModel, text: Pas
     observe(model, model_inputs(checkpoint, [text]), Pass(calls=attention.calls, on_output=collect))
     for hook in hooks:
         hook.remove()
-    if len(found) < len(present):
+    if len(modules) < len(present):
         raise AnalysisError(
             f"The output projection of {type(checkpoint.model).__name__} could not be found in "
-            f"{len(present) - len(found)} of {len(present)} layers, so measures by its weights are "
+            f"{len(present) - len(modules)} of {len(present)} layers, so measures by its weights are "
             "missing. Choose a checkpoint of another family, such as BERT."
         )
-    return found
+    return modules
 
 
 def is_linear(module: nn.Module) -> bool:

@@ -76,12 +76,12 @@ def _circuits(
             written = torch.einsum("co,hos->hcs", to_output, outputs)
             circuits[layer] = circuits.get(layer, 0) + by_value[..., channels] @ written
             squares[layer] = squares.get(layer, 0) + to_output.square().sum()
-    found = {}
+    sized = {}
     for layer, circuit in circuits.items():
         outputs, by_value = _by_head(path, values, layer, attention)
         sizes = squares[layer].sqrt() * outputs.flatten(1).norm(dim=1) * by_value.flatten(1).norm(dim=1)
-        found[layer] = (circuit, sizes)
-    return found
+        sized[layer] = (circuit, sizes)
+    return sized
 
 
 def _by_head(
@@ -132,7 +132,7 @@ def _value_weights(checkpoint: Checkpoint, model: Any, text: PassText) -> dict[i
     attention = checkpoint.attentions[text.kind]
     since: list[tuple[nn.Module, Tensor, Tensor]] = []
     norms: list[tuple[nn.Module, Tensor, Tensor]] = []
-    found: dict[int, _ValueWeights] = {}
+    weights: dict[int, _ValueWeights] = {}
     layers = iter(range(attention.n_layers))
 
     def note(into: list[tuple[nn.Module, Tensor, Tensor]]) -> Callable[..., None]:
@@ -144,15 +144,15 @@ def _value_weights(checkpoint: Checkpoint, model: Any, text: PassText) -> dict[i
 
     def collect(_: Tensor, values: Float[Tensor, "text kv_head key channel"]) -> None:
         layer = next(layers)
-        of_heads = values[0]
-        if len(of_heads) == attention.n_heads:
-            of_heads = of_heads[remaining_heads(layer, attention)]
-        wanted = of_heads.transpose(0, 1).flatten(1)
+        head_values = values[0]
+        if len(head_values) == attention.n_heads:
+            head_values = head_values[remaining_heads(layer, attention)]
+        wanted = head_values.transpose(0, 1).flatten(1)
         for module, given, output in reversed(since):
             if (rows := _rows(wanted, output)) is not None:
                 before = next((norm for norm in reversed(norms) if torch.equal(norm[2], given)), None)
                 norm = None if before is None else (before[0], before[1][0, -1].double())
-                found[layer] = _ValueWeights(weight_of(module)[rows].double(), norm)
+                weights[layer] = _ValueWeights(weight_of(module)[rows].double(), norm)
                 break
         since.clear()
         norms.clear()
@@ -162,13 +162,13 @@ def _value_weights(checkpoint: Checkpoint, model: Any, text: PassText) -> dict[i
     observe(model, model_inputs(checkpoint, [text]), Pass(calls=attention.calls, on_output=collect))
     for hook in hooks:
         hook.remove()
-    n_missing = sum(call is not None and layer not in found for layer, call in enumerate(attention.calls))
+    n_missing = sum(call is not None and layer not in weights for layer, call in enumerate(attention.calls))
     if n_missing:
         raise AnalysisError(
             f"In {n_missing} of {len(attention.calls)} layers of {type(model).__name__} values are more than a product "
             f"with weights, so the OV circuits of its heads are not known. {ELSEWHERE}"
         )
-    return found
+    return weights
 
 
 def _is_norm(module: nn.Module) -> bool:

@@ -248,11 +248,11 @@ def _prune_over_steps(arguments: argparse.Namespace, journal: Journal) -> None:
     facts: dict[str, str] = {}
     # The checkpoint that the run began from comes last, so that an error common to all is reported for a saved step.
     for n_left, saved in zip(range(len(steps) + 1, 0, -1), (*steps, None)):
-        found = _at_beginning(arguments, run, last) if saved is None else _at(arguments, saved)
-        if found is None:
+        saved_step = _at_beginning(arguments, run, last) if saved is None else _at(arguments, saved)
+        if saved_step is None:
             journal.plan(journal.step)  # what was planned for it is not to be done
             continue
-        step, material = found
+        step, material = saved_step
         print(f"Step {step.step:,}, {step.checkpoint}")
         result = _curves(arguments, material, journal, n_left)
         _print_removable(arguments, result)
@@ -299,10 +299,10 @@ def _curves(arguments: argparse.Namespace, material: CommandInput, journal: Jour
     _ = pruning.half  # raises for too few texts, as the next line does for too many heads to keep, before the work
     removal_order(np.zeros(pruning.is_there.shape), arguments.at_least)
     settings = replace(IMPORTANCE_ANALYSIS.settings, metric_settings=material.metric, replace=arguments.replace)
-    found = find_in(IMPORTANCE_ANALYSIS, material.reading, settings, partial(_watched, journal))
-    for name, reason in found.cheap.left_out:
+    finding = find_in(IMPORTANCE_ANALYSIS, material.reading, settings, partial(_watched, journal))
+    for name, reason in finding.cheap.left_out:
         print(f"Without {name}: {reason}", file=sys.stderr)
-    (ablation, *measures), full = found.measures, full_outcomes(found.answers[0] or ())
+    (ablation, *measures), full = finding.measures, full_outcomes(finding.answers[0] or ())
     trials, whole = curve_trials(pruning, ablation, measures, full), whole_orders(pruning, ablation, measures)
     if arguments.greedy:
         trials.append(greedy_trial(pruning, full, ask("greedy order")))
@@ -414,19 +414,19 @@ def make_ask(material: CommandInput, journal: Journal, doing: str) -> AskOutcome
         prepared = {all_indices[index]: reading.prepared[all_indices[index]] for index in indices.tolist()}
         pass_settings = replace(reading.pass_settings, off=tuple(sorted({*reading.pass_settings.off, *off})))
         texts = [item.text for item in reading.inputs]
-        of_some = replace(reading, prepared=prepared, pass_settings=pass_settings)
-        return list(answers(of_some, question, texts, doing, partial(_watched, journal)).values())
+        some = replace(reading, prepared=prepared, pass_settings=pass_settings)
+        return list(answers(some, question, texts, doing, partial(_watched, journal)).values())
 
     return ask
 
 
-def _print_removable(arguments: argparse.Namespace, found: _Curves) -> None:
-    score, within = found.pruning.score, arguments.within
+def _print_removable(arguments: argparse.Namespace, curves: _Curves) -> None:
+    score, within = curves.pruning.score, arguments.within
     allowed = f"{within}{' of it' if score.name == 'loss' else ''} (95% interval)"
     print(
-        f"Number of heads (of {found.pruning.n_heads}) that can be removed before the {score.name} is worse by more "
+        f"Number of heads (of {curves.pruning.n_heads}) that can be removed before the {score.name} is worse by more "
         f"than {allowed}:"
     )
-    for result in removable(found.curves, score, within):
+    for result in removable(curves.curves, score, within):
         interval = "" if np.isnan(result.low) else f" ({result.low:.0f} to {result.high:.0f})"
         print(f"{result.order:<26}{result.n:>5}{interval}")

@@ -150,13 +150,13 @@ def curve(
     scores, drawn = score.of(outcomes), draws.scores(score, outcomes)
     delta, changes = scores - scores[:1], drawn - drawn[:, :1]
     by_unit, differs = pseudo_values(score, outcomes, documents), differing(score, outcomes[:, 0], outcomes, documents)
-    of_steps = Changes(
+    step_changes = Changes(
         delta=delta,
         by_unit=by_unit - by_unit[:, :1],
         differs=differs,
         one_size=is_of_one_size(score, documents),
     )
-    low, high = _interval(of_steps)
+    low, high = _interval(step_changes)
     if draws.n_units < FEWEST_TEXTS:
         changes = np.full_like(changes, np.nan)
     return Curve(
@@ -173,9 +173,9 @@ def curve(
     )
 
 
-def _interval(of_steps: Changes) -> tuple[Float[np.ndarray, " step"], Float[np.ndarray, " step"]]:
+def _interval(step_changes: Changes) -> tuple[Float[np.ndarray, " step"], Float[np.ndarray, " step"]]:
     """Interval of the changes along a curve, the first of which is 0 by definition."""
-    tested, delta = verdicts(of_steps, RESAMPLES), of_steps.delta
+    tested, delta = verdicts(step_changes, RESAMPLES), step_changes.delta
     is_known = (np.arange(len(delta)) == 0) & np.isfinite(tested.low).any()  # beside the interval of another step
     return np.where(is_known, delta, tested.low), np.where(is_known, delta, tested.high)
 

@@ -129,8 +129,8 @@ def curve_trials(
         REVERSE: order_by(pruning, ablation, -1),
         **{measure.name: order_by(pruning, measure) for measure in measures},
     }
-    of_measures = [CurveTrial(order=(name, 0), by_half=by_half, full=full) for name, by_half in by_name.items()]
-    return [*of_measures, *random_trials(pruning, full)]
+    trials = [CurveTrial(order=(name, 0), by_half=by_half, full=full) for name, by_half in by_name.items()]
+    return [*trials, *random_trials(pruning, full)]
 
 
 def random_trials(pruning: Pruning, full: Float[np.ndarray, "text part"]) -> list[CurveTrial]:

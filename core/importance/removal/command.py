@@ -51,7 +51,7 @@ def remove(arguments: argparse.Namespace) -> None:
     check_name(arguments.output)
     files = find_checkpoint(arguments.checkpoint)
     kind = arguments.attention or files.kinds[0]
-    sharing = [each for head in arguments.heads for each in files.sharing(head)] if arguments.whole_groups else []
+    sharing = [shared for head in arguments.heads for shared in files.sharing(head)] if arguments.whole_groups else []
     removal = remove_heads(
         files,
         [*arguments.heads, *(head for head in sharing if head not in files.removed_of(kind))],

@@ -113,7 +113,7 @@ def erase_tasks(arguments: argparse.Namespace) -> None:
             depends_on = [FORMAT, *_identity(reading), arguments.metric, n_tests, arguments.random]
             kept = {head: _kept(pieces.read([*depends_on, head])) for head in heads_of_task}
             missing = [head for head in heads_of_task if kept[head] is None]
-            found = erase(
+            erased = erase(
                 reading,
                 missing or heads_of_task,
                 metric=arguments.metric,
@@ -123,7 +123,7 @@ def erase_tasks(arguments: argparse.Namespace) -> None:
             )
             for head in heads_of_task:
                 journal.piece(f"{task.name}, {head_name(*head)}")
-                erasure = kept[head] or next(found)
+                erasure = kept[head] or next(erased)
                 if kept[head] is None:
                     pieces.write([*depends_on, head], asdict(erasure) | {"random": erasure.random.tolist()})
                 erasures.append(erasure)
@@ -144,10 +144,10 @@ def _identity(reading: TaskReading) -> list[object]:
     return [key, reading.task.is_regression, [[example.label, example.part] for example in examples]]
 
 
-def _kept(found: Any) -> Erasure | None:
+def _kept(kept: Any) -> Erasure | None:
     """An erasure as it was kept; None if it was not, or is none."""
     try:
-        return Erasure(**{**found, "head": tuple(found["head"]), "random": np.array(found["random"], float)})
+        return Erasure(**{**kept, "head": tuple(kept["head"]), "random": np.array(kept["random"], float)})
     except (TypeError, KeyError, ValueError):
         return None
 

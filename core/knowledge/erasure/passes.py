@@ -119,8 +119,8 @@ class _AtHead:
     def __call__(self, outputs: Float[Tensor, "text token head channel"], _: Tensor) -> None:
         layer, self._next = self._next, self._next + 1
         if layer == self._layer:
-            of_head, places = outputs[:, :, self._head], self._places.to(outputs.device)
-            of_head[places] = self._replaced(of_head[places])
+            head_outputs, places = outputs[:, :, self._head], self._places.to(outputs.device)
+            head_outputs[places] = self._replaced(head_outputs[places])
 
 
 def _erasing(checkpoint: Checkpoint, eraser: Eraser) -> _Replaced:

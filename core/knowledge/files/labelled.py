@@ -72,7 +72,7 @@ def write_senteval(task: Task) -> str:
     return "".join(
         f"{mark}\t{example.label}\t{example.text.segments[0]}\n"
         for mark, part in MARKS.items()
-        for example in task.of_part(part)
+        for example in task.examples_in(part)
     )
 
 

@@ -72,8 +72,8 @@ def needed_evidence(evidence: Float[np.ndarray, "role layer head"], settings: Cr
     least = -math.log(settings.alpha)
     if settings.correction == "none":
         return least, least
-    of_role = (~np.isnan(evidence)).sum(axis=(1, 2))
-    n_tests = int(of_role.sum() if settings.family == "all" else of_role.max(initial=0))
+    n_by_role = (~np.isnan(evidence)).sum(axis=(1, 2))
+    n_tests = int(n_by_role.sum() if settings.family == "all" else n_by_role.max(initial=0))
     return least, least + math.log(max(n_tests, 1))
 
 

@@ -64,7 +64,7 @@ def counts_by_texts(scored: RoleScores, roles: Sequence[str], settings: Criterio
     sizes = (*(size for size in SIZES if size < n_texts), n_texts)
     random = np.random.default_rng(seed)
     counts = [
-        [_counts(scored.of_texts(random.integers(n_texts, size=size)), roles, settings) for _ in range(RESAMPLES)]
+        [_counts(scored.subset(random.integers(n_texts, size=size)), roles, settings) for _ in range(RESAMPLES)]
         for size in sizes
     ]
     low, median, high = np.quantile(np.array(counts, dtype=float), ((1 - BAND) / 2, 0.5, (1 + BAND) / 2), axis=1)

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.passes.texts import TextAttention
-from attention_sieve.core.roles.record import of_template
+from attention_sieve.core.roles.record import template_mask
 from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LESS, MORE, head_color
 from attention_sieve.dashboard.figures.figure import percent
@@ -54,7 +54,7 @@ class Side:
 
     @classmethod
     def of(cls, text: TokenizedText, name: str = "") -> "Side":
-        special = (text.segments == SPECIAL) | of_template(text)
+        special = (text.segments == SPECIAL) | template_mask(text)
         return cls(tokens=text.tokens, special=special, segments=text.segments, words=text.words, name=name)
 
     @property

@@ -91,7 +91,7 @@ def _tested(visit: Visit, made: Claim, texts: str, asked: list[str]) -> None:
     """Test a claim on some texts, and say where else it holds; `asked` are the options that say it."""
     choice = visit.choice
     of_role = RoleSettings(replace(choice.score_settings, roles=(made.role,)), choice.criterion)
-    settings = ClaimSettings(claim=made, of_role=of_role)
+    settings = ClaimSettings(claim=made, role_settings=of_role)
     inputs = inputs_of(visit, settings, texts)
     corpus_finding = find(visit, CLAIM_ANALYSIS, settings, inputs, too_long=policy(), doing="Testing the claim")
     if corpus_finding is None:

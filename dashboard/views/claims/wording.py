@@ -12,7 +12,7 @@ from attention_sieve.core.checkpoints.sample_decoder import SAMPLE_DECODER
 from attention_sieve.core.claims.judge import DRAWS, FEWEST_FOR_INTERVAL, FEWEST_RANKED, HOLDING, ClaimFinding
 from attention_sieve.core.claims.places import Place
 from attention_sieve.core.claims.probe import PROBES, ClaimSettings
-from attention_sieve.core.claims.tables import FEWEST_OF_LOCAL, control_name, counts, notes, of_all_heads
+from attention_sieve.core.claims.tables import FEWEST_OF_LOCAL, control_name, counts, joint_results, notes
 from attention_sieve.core.roles.hypotheses import FEWEST
 from attention_sieve.core.roles.measures import USUAL_TAU
 from attention_sieve.core.roles.roles import role_title
@@ -85,12 +85,12 @@ def _named(heads: Sequence[Head]) -> str:
 
 
 def tested_on(finding: ClaimFinding, texts: str) -> str:
-    criterion, scores = finding.settings.of_role.criterion, finding.settings.of_role.scores
+    criterion, scores = finding.settings.role_settings.criterion, finding.settings.role_settings.scores
     scale = "share above chance" if scores.scale == "share" else "times uniform attention"
     n_texts = int(finding.n_texts.max())
     return (
         f"On {counted(n_texts, 'text')} ({plain(texts)}); {scale}, tau {criterion.tau:g}, alpha {criterion.alpha:g}. "
-        + " ".join((*of_all_heads(finding), *notes(finding)))
+        + " ".join((*joint_results(finding), *notes(finding)))
     )
 
 

@@ -182,7 +182,7 @@ def _on(comparison: Scored, positions: tuple[int, ...]) -> Scored:
         key=(comparison.key, positions),
         positions=positions,
         numbers=comparison.numbers[rows],
-        sides=(comparison.sides[0].of_texts(rows), comparison.sides[1].of_texts(rows)),
+        sides=(comparison.sides[0].subset(rows), comparison.sides[1].subset(rows)),
         n_tokens=tuple(np.array(comparison.n_tokens)[rows].tolist()),
         divergence=None if comparison.divergence is None else comparison.divergence[rows],
     )

@@ -350,9 +350,9 @@ def _overlaps(shown: _Shown) -> None:
             "first": [role_title(first) for first, _, _ in overlaps],
             "second": [role_title(second) for _, second, _ in overlaps],
             "heads with both": [shared.both for *_, shared in overlaps],
-            "of first": [shared.of_first for *_, shared in overlaps],
-            "of second": [shared.of_second for *_, shared in overlaps],
-            "of either": [shared.of_union for *_, shared in overlaps],
+            "of first": [shared.share_first for *_, shared in overlaps],
+            "of second": [shared.share_second for *_, shared in overlaps],
+            "of either": [shared.share_union for *_, shared in overlaps],
         }
     )
     share = st.column_config.NumberColumn(format="percent")

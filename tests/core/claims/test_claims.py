@@ -178,7 +178,7 @@ def judged(scores, fixed=None, document=None, claimed=None, role="induction", **
     claim = Claim(tuple((0, head) for head in range(scores.shape[1])), role, claimed)
     of_role = RoleSettings(ScoreSettings(scale="share", roles=(role,)), Criterion(tau=0.5, **criterion))
     probed = ProbedRole(
-        settings=ClaimSettings(claim=claim, of_role=of_role),
+        settings=ClaimSettings(claim=claim, role_settings=of_role),
         scored=of(scores),
         n_equal=0,
         are_made=fixed is not None,

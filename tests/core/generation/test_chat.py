@@ -9,7 +9,7 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.generation.chat import chat_text, read_turns
 from attention_sieve.core.generation.continuation import continuation
 from attention_sieve.core.passes.texts import prepare
-from attention_sieve.core.roles.record import of_template
+from attention_sieve.core.roles.record import template_mask
 
 CHATML = (
     "{% for m in messages %}{{ '<s>' + m.role + '\n' + m.content + '</s>' + '\n' }}{% endfor %}"
@@ -101,9 +101,9 @@ def test_tokens_around_the_turns_are_the_templates_and_what_is_written_is_not(ch
     whole = continuation(checkpoint, prompt, PassSettings(), [*written, end]).whole
     checkpoint.full_model.generation_config.eos_token_id = None
     tokens = prepare(checkpoint, whole, PassSettings()).source
-    own = [token for token, added in zip(tokens.ids.tolist(), of_template(tokens)) if not added]
+    own = [token for token, added in zip(tokens.ids.tolist(), template_mask(tokens)) if not added]
     assert checkpoint.tokenizer.decode(own).replace(" ", "") == "adogsat"
-    assert of_template(tokens)[-1]
+    assert template_mask(tokens)[-1]
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ def test_three_baselines_and_what_each_sees():
     for examples, knows in ((by_length, {LENGTH}), (by_word, {WORDS})):
         task = Task("made", tuple(examples))
         found = {one.name: one.score for one in baselines(task, labels_of(task))}
-        gold = [example.label for example in task.of_part("test")]
+        gold = [example.label for example in task.examples_in("test")]
         assert found[MAJORITY] == gold.count("0") / 100
         for name in knows:
             assert found[name] > 0.95

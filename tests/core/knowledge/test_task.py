@@ -27,7 +27,7 @@ def test_a_good_task_has_nothing_to_note():
     assert check_task(task) == ()
     assert check_task(task_of(in_all([str(n / 7) for n in range(100)]), is_regression=True)) == ()
     assert task.classes == ("blue", "red")
-    assert task.count("test") == len(task.of_part("test")) == 100
+    assert task.count("test") == len(task.examples_in("test")) == 100
     assert task.class_counts("train") == (50, 50)
 
 

@@ -58,7 +58,7 @@ def assert_equal(checkpoint, texts, settings=SELF, from_word="mean", atol=1e-6):
     prepared, _ = maps_of(checkpoint, texts, settings)
     for of_text, one, text in zip(found, maps, prepared):
         n_words = FIRST_WORD + one.n_words
-        expected = between_words(eager(checkpoint, text, settings), one.of_token, n_words, from_word)
+        expected = between_words(eager(checkpoint, text, settings), one.word_numbers, n_words, from_word)
         assert of_text.shape[-2] >= n_words
         np.testing.assert_allclose(of_text[..., :n_words, :n_words], expected, atol=atol)
         np.testing.assert_array_equal(of_text[..., n_words:, :], 0)
@@ -114,7 +114,7 @@ def test_cls_and_the_other_special_tokens_are_words_of_their_own(loaded):
     of_seps = attention[:, :, seps][..., seps].sum(-1).mean(-1)
     np.testing.assert_allclose(found[:, :, OTHER_SPECIAL, OTHER_SPECIAL], of_seps, atol=1e-6)
     special = (text.queries.segments == SPECIAL).sum()
-    assert (one.of_token < FIRST_WORD).sum() == special == 3
+    assert (one.word_numbers < FIRST_WORD).sum() == special == 3
 
 
 @pytest.mark.parametrize("dtype", ["float64", "bfloat16"])
@@ -154,7 +154,7 @@ def test_a_pass_that_shows_fewer_layers_is_an_error(loaded):
 def test_words_without_tokens_are_no_error(loaded):
     checkpoint = loaded("bert")
     prepared, (one,) = maps_of(checkpoint, TEXTS[1:2])
-    more = WordMap(n_words=one.n_words + 3, of_token=one.of_token)
+    more = WordMap(n_words=one.n_words + 3, word_numbers=one.word_numbers)
     (found,) = reduced(checkpoint, prepared, [more], keep_all)
     assert found["attention"].shape[-1] == FIRST_WORD + one.n_words + 3
     np.testing.assert_array_equal(found["attention"][..., -3:], 0)

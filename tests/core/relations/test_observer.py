@@ -42,7 +42,7 @@ def answered(checkpoint, texts, settings=SELF, **more):
 
 def eager_words(checkpoint, text, words, settings, from_word):
     """Attention between words, special tokens left out, [layer head word word]."""
-    of_token, n_words = word_map(words, text.queries).of_token, FIRST_WORD + len(words.segments)
+    of_token, n_words = word_map(words, text.queries).word_numbers, FIRST_WORD + len(words.segments)
     between = between_words(eager(checkpoint, text, settings), of_token, n_words, from_word)
     return between[..., FIRST_WORD:, FIRST_WORD:]
 

@@ -38,10 +38,10 @@ EXAMPLE = holding(
 def test_share_of_no_heads_is_nan():
     none_of_either = overlap(EXAMPLE, ROLES, "block", "syntactic:amod")
     assert (none_of_either.first, none_of_either.second, none_of_either.both) == (0, 0, 0)
-    assert all(map(math.isnan, (none_of_either.of_first, none_of_either.of_second, none_of_either.of_union)))
+    assert all(map(math.isnan, (none_of_either.share_first, none_of_either.share_second, none_of_either.share_union)))
     without_first = overlap(EXAMPLE, ROLES, "block", "local")
-    assert math.isnan(without_first.of_first)
-    assert (without_first.of_second, without_first.of_union) == (0.0, 0.0)
+    assert math.isnan(without_first.share_first)
+    assert (without_first.share_second, without_first.share_union) == (0.0, 0.0)
 
 
 @given(ANY_HOLDS)
@@ -51,7 +51,7 @@ def test_overlap_equals_python_sets_of_heads(holds):
     assert (found.first, found.second, found.both) == (len(local), len(block), len(local & block))
     if local and block:
         shares = [len(local & block) / len(heads) for heads in (local, block, local | block)]
-        assert [found.of_first, found.of_second, found.of_union] == shares
+        assert [found.share_first, found.share_second, found.share_union] == shares
 
 
 def test_combinations_list_heads_in_reading_order_without_finer_kinds():

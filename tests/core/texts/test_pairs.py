@@ -45,15 +45,15 @@ def test_pairs_join_two_texts_by_their_keys():
     (text,) = read(item)
     assert (words(text), text.pairs.heads, text.pairs.segments) == (["a", "b", "c", "a"], (-1, -1, -1, 0), (0, 0, 1, 1))
     assert text.pairs.is_across
-    second = text.pairs.of_segment(1)
+    second = text.pairs.within_segment(1)
     assert (second.segments, second.heads, second.spans) == ((0, 0), (NO_PAIR, NO_PAIR), ((0, 1), (2, 3)))
 
 
 def test_pairs_within_a_segment_stay_in_it():
     (text,) = read({"text_a": "a b", "text_b": "c d", "pairs": [{"relation": "x", "from_b": [2, 3], "to_b": [0, 1]}]})
     assert not text.pairs.is_across
-    assert (text.pairs.heads, text.pairs.of_segment(1).heads) == ((-1, -1, -1, 2), (-1, 0))
-    assert text.pairs.of_segment(0).relations == ("", "")
+    assert (text.pairs.heads, text.pairs.within_segment(1).heads) == ((-1, -1, -1, 2), (-1, 0))
+    assert text.pairs.within_segment(0).relations == ("", "")
 
 
 def test_lists_under_each_key_are_read_too_and_pairs_belong_to_what_identifies_texts():

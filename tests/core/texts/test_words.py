@@ -148,7 +148,7 @@ def test_the_words_of_tokens_worked_by_hand(tokenizers):
     assert tokens.tokens == cut
     found = word_map(words_of(text), tokens)
     assert found.n_words == 4
-    assert found.of_token.tolist() == [CLS_WORD, 2, 2, 2, 3, 3, OTHER_SPECIAL, 4, 5, 5, 5, OTHER_SPECIAL]
+    assert found.word_numbers.tolist() == [CLS_WORD, 2, 2, 2, 3, 3, OTHER_SPECIAL, 4, 5, 5, 5, OTHER_SPECIAL]
     assert found.has_tokens.tolist() == [True] * 4
 
 
@@ -158,7 +158,7 @@ def test_words_of_a_parser_may_leave_characters_between_them(tokenizers):
     words = Words(segments=np.array([0, 0, 1]), spans=np.array([[1, 2], [4, 7], [2, 4]]))
     tokens = tokenize(text, tokenizers["bert"], 30)
     assert tokens.tokens[1:7] == ("(", "a", ")", "dog", ",", "cat")
-    assert word_map(words, tokens).of_token.tolist() == [0, 2, 2, 2, 3, 3, 3, 1, 4, 4, 1]
+    assert word_map(words, tokens).word_numbers.tolist() == [0, 2, 2, 2, 3, 3, 3, 1, 4, 4, 1]
 
 
 @given(kind=st.sampled_from(KINDS), segments=st.lists(SEGMENT, min_size=1, max_size=2))
@@ -169,30 +169,34 @@ def test_between_the_words_of_a_map_stands_the_same_attention(tokenizers, kind, 
     tokens = tokenize(text, tokenizers[kind], 1_000)
     attention = random_attention(tokens)
     found = word_map(words_of(text), tokens)
-    to_word = np.stack([attention[:, :, found.of_token == word].sum(-1) for word in range(2, 2 + found.n_words)], -1)
-    rows = [to_word[:, found.of_token == word] for word in range(2, 2 + found.n_words)]
+    to_word = np.stack(
+        [attention[:, :, found.word_numbers == word].sum(-1) for word in range(2, 2 + found.n_words)], -1
+    )
+    rows = [to_word[:, found.word_numbers == word] for word in range(2, 2 + found.n_words)]
     between = np.stack([row.sum(1) / max(row.shape[1], 1) for row in rows], 1)
     np.testing.assert_allclose(between, word_attention(text, tokens, attention).attention[:, 1:, 1:], atol=1e-12)
     is_special = tokens.segments == SPECIAL
-    np.testing.assert_array_equal(found.of_token < FIRST_WORD, is_special)
-    np.testing.assert_array_equal(found.of_token[is_special] == CLS_WORD, tokens.is_cls[is_special])
+    np.testing.assert_array_equal(found.word_numbers < FIRST_WORD, is_special)
+    np.testing.assert_array_equal(found.word_numbers[is_special] == CLS_WORD, tokens.is_cls[is_special])
 
 
 def test_words_beyond_a_cut_have_no_tokens_and_can_be_left_out(tokenizers):
     tokens = tokenize(LONG, tokenizers["bert"], 23, truncate=True)
     found = word_map(words_of(LONG), tokens)
     assert found.n_words == 31 + 41
-    expected = np.isin(np.arange(found.n_words) + FIRST_WORD, found.of_token)
+    expected = np.isin(np.arange(found.n_words) + FIRST_WORD, found.word_numbers)
     np.testing.assert_array_equal(found.has_tokens, expected)
     assert 0 < expected[:31].sum() < 31
     assert 0 < expected[31:].sum() < 41
-    fewer, kept = found.of_tokens_only()
+    fewer, kept = found.tokenized_only()
     np.testing.assert_array_equal(kept, np.flatnonzero(expected))
     assert fewer.n_words == len(kept)
     assert fewer.has_tokens.all()
-    is_word = found.of_token >= FIRST_WORD
-    np.testing.assert_array_equal(fewer.of_token[~is_word], found.of_token[~is_word])
-    np.testing.assert_array_equal(kept[fewer.of_token[is_word] - FIRST_WORD], found.of_token[is_word] - FIRST_WORD)
+    is_word = found.word_numbers >= FIRST_WORD
+    np.testing.assert_array_equal(fewer.word_numbers[~is_word], found.word_numbers[~is_word])
+    np.testing.assert_array_equal(
+        kept[fewer.word_numbers[is_word] - FIRST_WORD], found.word_numbers[is_word] - FIRST_WORD
+    )
 
 
 def test_a_segment_of_tokens_without_a_word_is_an_error(tokenizers):

@@ -107,7 +107,7 @@ def test_one_over_the_evidence_is_corrected_as_p_values_are(correction, family):
 def test_by_evidence_heads_have_roles_and_means_but_no_p_values_and_no_intervals():
     scores = some_scores(n_texts=20)
     bets = RoleScores(roles=ROLES, scores=scores, uniform=np.ones((20, 2, 2)), greatest=np.full((20, 2, 2), 9.0))
-    found = role_finding(bets.of_texts(np.array([0, 2, 5])), Criterion(), bets).tests
+    found = role_finding(bets.subset(np.array([0, 2, 5])), Criterion(), bets).tests
     np.testing.assert_allclose(found.mean, scores[[0, 2, 5]].mean(axis=0))
     np.testing.assert_allclose(found.std, scores[[0, 2, 5]].std(axis=0, ddof=1))
     np.testing.assert_allclose(found.evidence, role_evidence(scores, Criterion(), bets.uniform))
@@ -115,7 +115,7 @@ def test_by_evidence_heads_have_roles_and_means_but_no_p_values_and_no_intervals
     assert found.holds[0, 0].any()
     for name in ("t", "p", "p_uniform", "p_role", "p_adjusted", "low", "high"):
         assert np.isnan(getattr(found, name)).all()
-    one = bets.of_texts(np.array([0]))
+    one = bets.subset(np.array([0]))
     assert untested(role_finding(one, Criterion()).tests)
     assert untested(role_finding(one, Criterion(), one).tests) == {}
     block = only(found, ("block",))
