@@ -1,22 +1,25 @@
 """The command of an analysis, made from its value: it reads a file, and writes the table of what is found in it."""
 
-import argparse
 import sys
-from collections.abc import Mapping
+from argparse import Namespace
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from attention_sieve.core.answering import Analysis, Reading, find_in
+from attention_sieve.core.answering import Analysis, Reading, Watch, find_in
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.commands import (
     TABLES,
     check_output,
     facts_of_texts,
     finding_facts,
     loaded,
-    prepared_texts,
     progress_bar,
     read_texts,
+    reading_of,
+    write_reading,
     write_table,
 )
 from attention_sieve.core.options import (
@@ -30,6 +33,7 @@ from attention_sieve.core.options import (
 from attention_sieve.core.usage import ReadInputs, SecondTable, column_list
 
 AnyAnalysis = Analysis[Any, Any, Any, Any, Any]
+ReadBy = tuple[Checkpoint, PassSettings]
 
 
 def add_command(commands: Any, analysis: AnyAnalysis) -> None:
@@ -56,30 +60,52 @@ def _flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _run(analysis: AnyAnalysis, options: argparse.Namespace) -> None:
+def asked_settings(analysis: AnyAnalysis, options: Namespace) -> Any:
+    """The settings that the options ask for, or the keywords of a call, which are named as these.
+
+    Raises: AnalysisError of the settings, such as for a number out of its range.
+    """
+    usual = analysis.usage.usual
+    return settings_of(options, analysis.settings if usual is None else usual(options))
+
+
+def read_inputs(
+    analysis: AnyAnalysis, settings: Any, options: Namespace, on: ReadBy, given: Callable[[], Any], watch: Watch
+) -> tuple[Reading[Any], ReadInputs]:
+    """Inputs as a checkpoint reads them, for a command or a call. Once the checkpoint is checked, `given` returns
+    texts, or what else the file of a command holds.
+
+    Raises: AnalysisError of any stage.
+    """
+    inputs, (checkpoint, pass_settings) = analysis.usage.inputs, on
+    analysis.question(settings).check(pass_settings.kind)
+    analysis.check(checkpoint)
+    if inputs is None:
+        texts = given()
+        read = ReadInputs(inputs=texts, settings=settings, facts=facts_of_texts(texts))
+    else:
+        inputs.check(checkpoint, options, settings)
+        read = inputs.read(given(), checkpoint, options, settings, watch)
+    too_long = analysis.too_long or options.too_long
+    return reading_of(*on, read.inputs, too_long, options.answer, analysis.text_of), read
+
+
+def _run(analysis: AnyAnalysis, options: Namespace) -> None:
     """Write the table of what an analysis finds, its further tables, and remarks on both.
 
     Raises: AnalysisError of any stage.
     """
-    usage = analysis.usage
-    settings = settings_of(options, analysis.settings if usage.usual is None else usage.usual(options))
+    usage, settings = analysis.usage, asked_settings(analysis, options)
     second = {name: table for name, table in usage.second.items() if getattr(options, name) is not None}
     _check_files(options, second)
-    given: Any = _texts(options, analysis) if usage.inputs is None else usage.inputs.in_file(options, progress_bar)
-    checkpoint, pass_settings = loaded(options)
-    analysis.question(settings).check(pass_settings.kind)
-    for checked in (analysis, *(table.analysis for table in second.values() if table.analysis is not None)):
-        checked.check(checkpoint)
     if usage.inputs is None:
-        read = ReadInputs(inputs=given, settings=settings, facts=facts_of_texts(given))
+        given: Any = read_texts(options.texts, options.text_columns, options.parser if usage.parses else None)
     else:
-        usage.inputs.check(checkpoint, options, settings)
-        read = usage.inputs.read(given, checkpoint, options, settings, progress_bar)
-    too_long = analysis.too_long or options.too_long
-    prepared = prepared_texts(checkpoint, [analysis.text_of(item) for item in read.inputs], pass_settings, too_long)
-    reading: Reading[Any] = Reading(
-        checkpoint=checkpoint, pass_settings=pass_settings, inputs=read.inputs, prepared=prepared, answer=options.answer
-    )
+        given = usage.inputs.in_file(options, progress_bar)
+    on = loaded(options)
+    for other in filter(None, (table.analysis for table in second.values())):
+        other.check(on[0])
+    reading, read = read_inputs(analysis, settings, options, on, lambda: given, progress_bar)
     for table in second.values():
         table.check(reading, read.settings)
     finding = find_in(analysis, reading, read.settings, progress_bar)
@@ -90,31 +116,17 @@ def _run(analysis: AnyAnalysis, options: argparse.Namespace) -> None:
     for line in usage.summary(finding):
         print(line)
     for name, table in second.items():
-        _write_second(getattr(options, name), table, reading, read, (finding, facts))
+        output = getattr(options, name)
+        if table.table is not None:
+            write_table(output, table.table(finding), facts)
+        elif table.analysis is not None:
+            write_reading(output, table.analysis, reading, table.settings(read.settings), read.facts)
 
 
-def _check_files(options: argparse.Namespace, second: Mapping[str, SecondTable]) -> None:
+def _check_files(options: Namespace, second: Mapping[str, SecondTable]) -> None:
     """Raise AnalysisError if a file cannot be written, or is another one of the command."""
     outputs = [options.output, *(getattr(options, name) for name in second)]
     given = {name: value for name, value in vars(options).items() if isinstance(value, Path)}
     inputs = [path for name, path in given.items() if name not in ("output", *second)]
     for place, output in enumerate(outputs):
         check_output(output, TABLES, [*inputs, *outputs[:place]])
-
-
-def _texts(options: argparse.Namespace, analysis: AnyAnalysis) -> Any:
-    return read_texts(options.texts, options.text_columns, options.parser if analysis.usage.parses else None)
-
-
-def _write_second(
-    output: Path, second: SecondTable, reading: Reading[Any], read: ReadInputs, first: tuple[Any, Mapping[str, str]]
-) -> None:
-    """Write a further table, of the finding and facts of the first one, or of another analysis of the same texts."""
-    finding, facts = first
-    if second.table is not None:
-        write_table(output, second.table(finding), facts)
-    elif second.analysis is not None:
-        settings = second.settings(read.settings)
-        finding = find_in(second.analysis, reading, settings, progress_bar)
-        facts = finding_facts(second.analysis, reading, finding, settings, read.facts)
-        write_table(output, second.analysis.table(finding), facts)

@@ -15,6 +15,7 @@ import pandas as pd
 
 from attention_sieve.core.answering import (
     Analysis,
+    AnswerQuestion,
     Finding,
     Input,
     Item,
@@ -23,7 +24,9 @@ from attention_sieve.core.answering import (
     Result,
     Settings,
     Watch,
+    answer,
     find_in,
+    text_itself,
 )
 from attention_sieve.core.attention.settings import PassSettings, head_names
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
@@ -133,13 +136,16 @@ def answers(
 
 
 def reading_of(
-    checkpoint: Checkpoint, texts: Sequence[Text], settings: PassSettings, options: argparse.Namespace
-) -> Reading[Text]:
-    """Texts as a checkpoint reads them; prints and raises as `prepared_texts`."""
-    prepared = prepared_texts(checkpoint, texts, settings, options.too_long)
-    return Reading(
-        checkpoint=checkpoint, pass_settings=settings, inputs=texts, prepared=prepared, answer=options.answer
-    )
+    checkpoint: Checkpoint,
+    settings: PassSettings,
+    inputs: Sequence[Input],
+    too_long: TooLong,
+    answer: AnswerQuestion = answer,
+    text_of: Callable[[Any], Text] = text_itself,
+) -> Reading[Input]:
+    """Texts, or other inputs, as a checkpoint reads them; prints and raises as `prepared_texts`."""
+    prepared = prepared_texts(checkpoint, [text_of(item) for item in inputs], settings, too_long)
+    return Reading(checkpoint=checkpoint, pass_settings=settings, inputs=inputs, prepared=prepared, answer=answer)
 
 
 def write_reading(

@@ -2,6 +2,7 @@
 
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from inspect import Parameter, Signature
 from typing import Any, Final
 
@@ -18,14 +19,12 @@ from attention_sieve.calls.given import (
     watched,
 )
 from attention_sieve.core.analysis import ANALYSES
-from attention_sieve.core.analysis_command import AnyAnalysis
-from attention_sieve.core.answering import Reading, find_in
+from attention_sieve.core.analysis_command import AnyAnalysis, asked_settings, read_inputs
+from attention_sieve.core.answering import answer, find_in
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
 from attention_sieve.core.command_lines import options_of, parts_of
-from attention_sieve.core.commands import facts_of_texts, finding_facts, prepared_texts
-from attention_sieve.core.options import settings_of
+from attention_sieve.core.commands import finding_facts
 from attention_sieve.core.roles.score_analysis import SCORE_ANALYSIS
-from attention_sieve.core.usage import ReadInputs
 
 CALLS: Final[Mapping[str, AnyAnalysis]] = {analysis.name: analysis for analysis in (*ANALYSES, SCORE_ANALYSIS)}
 """The analysis of each call."""
@@ -45,7 +44,7 @@ def call_of(analysis: AnyAnalysis) -> Callable[..., Finding]:
     def find(model: Any, texts: Any, *, tokenizer: Any = None, **given: Any) -> Finding:
         check_keywords(name, given, usual)
         with opened(model, tokenizer, given) as checkpoint:
-            return _found(analysis, checkpoint, texts, given)
+            return _finding(analysis, checkpoint, texts, given)
 
     find.__name__ = find.__qualname__ = name
     find.__module__ = "attention_sieve"
@@ -110,24 +109,15 @@ def _docstring(analysis: AnyAnalysis, sentences: Mapping[str, tuple[Any, str]]) 
     )
 
 
-def _found(analysis: AnyAnalysis, checkpoint: Checkpoint, texts: Any, given: Mapping[str, Any]) -> Finding:
-    options = _options(analysis, given, checkpoint.files)
-    settings, pass_settings = settings_of_call(analysis, given, checkpoint.files), pass_settings_of(checkpoint, given)
-    inputs = analysis.usage.inputs
-    analysis.question(settings).check(pass_settings.kind)
-    analysis.check(checkpoint)
-    if inputs is None:
-        as_texts = parsed(texts, given)
-        read = ReadInputs(inputs=as_texts, settings=settings, facts=facts_of_texts(as_texts))
-    else:
-        inputs.check(checkpoint, options, settings)
-        as_in_file = inputs.given(texts, options, lambda those: parsed(those, given))
-        read = inputs.read(as_in_file, checkpoint, options, settings, watched)
-    read_texts = [analysis.text_of(each) for each in read.inputs]
-    prepared = prepared_texts(checkpoint, read_texts, pass_settings, analysis.too_long or too_long_in(given))
-    reading: Reading[Any] = Reading(
-        checkpoint=checkpoint, pass_settings=pass_settings, inputs=read.inputs, prepared=prepared
-    )
+def _finding(analysis: AnyAnalysis, checkpoint: Checkpoint, texts: Any, given: Mapping[str, Any]) -> Finding:
+    options, inputs = _options(analysis, given, checkpoint.files), analysis.usage.inputs
+    settings, on = asked_settings(analysis, options), (checkpoint, pass_settings_of(checkpoint, given))
+
+    def as_in_file() -> Any:
+        read_texts = partial(parsed, given=given)
+        return read_texts(texts) if inputs is None else inputs.given(texts, options, read_texts)
+
+    reading, read = read_inputs(analysis, settings, options, on, as_in_file, watched)
     asked = analysis if analysis.usage.reading_analysis is None else analysis.usage.reading_analysis(reading)
     result = find_in(asked, reading, read.settings, watched)
     facts = finding_facts(asked, reading, result, read.settings, read.facts)
@@ -149,7 +139,8 @@ def _options(analysis: AnyAnalysis, given: Mapping[str, Any], files: CheckpointF
             options[name] = option.given(value)
         else:
             options[name] = checked(name, value, bool if option.usual is False else option.kind)
-    return Namespace(**dict.fromkeys(kinds) | options, attention=given.get("attention"), files=files)
+    further = {"attention": given.get("attention"), "too_long": too_long_in(given), "answer": answer, "files": files}
+    return Namespace(**dict.fromkeys(kinds) | options | further)
 
 
 def settings_of_call(analysis: AnyAnalysis, given: Mapping[str, Any], files: CheckpointFiles) -> Any:
@@ -157,5 +148,4 @@ def settings_of_call(analysis: AnyAnalysis, given: Mapping[str, Any], files: Che
 
     Raises: AnalysisError for a value of another kind, or out of its range.
     """
-    options, usual = _options(analysis, given, files), analysis.usage.usual
-    return settings_of(options, analysis.settings if usual is None else usual(options))
+    return asked_settings(analysis, _options(analysis, given, files))

@@ -17,13 +17,12 @@ from attention_sieve.calls.given import (
     too_long_in,
     watched,
 )
-from attention_sieve.core.answering import Reading
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.claims.command import claim_settings, facts_of_claim, read_claim
 from attention_sieve.core.claims.judge import ClaimFinding
 from attention_sieve.core.claims.places import PLACE_COLUMNS, PROBE_TEXTS, Place, TestedClaim, place_of, tested
 from attention_sieve.core.claims.probe import ClaimSettings
-from attention_sieve.core.commands import checkpoint_facts, prepared_texts
+from attention_sieve.core.commands import checkpoint_facts, reading_of
 from attention_sieve.core.texts.text import Text
 
 
@@ -76,9 +75,5 @@ def _tested(
 ) -> ClaimFinding:
     pass_settings, too_long = pass_settings_of(checkpoint, given), too_long_in(given)
     checkpoint.files.check_heads(pass_settings.kind, settings.claim.heads)
-
-    def read(those: Sequence[Text]) -> Reading[Text]:
-        prepared = prepared_texts(checkpoint, those, pass_settings, too_long)
-        return Reading(checkpoint=checkpoint, pass_settings=pass_settings, inputs=those, prepared=prepared)
-
+    read = partial(reading_of, checkpoint, pass_settings, too_long=too_long)
     return tested(settings, texts, checkpoint, read, watched)

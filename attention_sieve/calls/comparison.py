@@ -14,8 +14,8 @@ from attention_sieve.calls.given import (
     too_long_in,
     watched,
 )
-from attention_sieve.core.answering import Reading, on_common_inputs
-from attention_sieve.core.commands import facts_of_texts, finding_facts, prepared_texts
+from attention_sieve.core.answering import on_common_inputs
+from attention_sieve.core.commands import facts_of_texts, finding_facts, reading_of
 from attention_sieve.core.comparison.finding import COMPARISON_COLUMNS, compare_in, facts_of_both
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.usage import ROLE_OPTIONS
@@ -57,8 +57,7 @@ def compare(
         for checkpoint in checkpoints:
             pass_settings = pass_settings_of(checkpoint, settings)
             ROLE_ANALYSIS.question(role_settings).check(pass_settings.kind)
-            prepared = prepared_texts(checkpoint, read, pass_settings, too_long)
-            readings.append(Reading(checkpoint=checkpoint, pass_settings=pass_settings, inputs=read, prepared=prepared))
+            readings.append(reading_of(checkpoint, pass_settings, read, too_long))
         readings = on_common_inputs(readings)
         comparison = compare_in(readings, role_settings, watched, least_difference)
         a, b = (

@@ -108,7 +108,8 @@ def claim(arguments: argparse.Namespace) -> None:
 
     def test(given: Sequence[Text] | None, on: Checkpoint, how: PassSettings) -> ClaimFinding:
         on.files.check_heads(how.kind, settings.claim.heads)
-        return tested(settings, given, on, lambda those: reading_of(on, those, how, arguments), progress_bar)
+        read = partial(reading_of, on, how, too_long=arguments.too_long, answer=arguments.answer)
+        return tested(settings, given, on, read, progress_bar)
 
     def test_in(other: _Other) -> ClaimFinding:
         if other.is_texts:
@@ -122,9 +123,8 @@ def claim(arguments: argparse.Namespace) -> None:
         where = (name, other.name) if other.is_texts else (other.name, texts_name)
         places.append(place_of(*where, partial(test_in, other)))
     outcome = TestedClaim(first=finding, places=tuple(places))
-    write_table(
-        arguments.output, outcome.table, checkpoint_facts(checkpoint, pass_settings) | facts_of_claim(finding, texts)
-    )
+    facts = checkpoint_facts(checkpoint, pass_settings) | facts_of_claim(finding, texts)
+    write_table(arguments.output, outcome.table, facts)
     print(outcome.summary, file=sys.stderr)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from attention_sieve.core.answering import Reading
-from attention_sieve.core.commands import checkpoint_facts, loaded, prepared_texts, progress_bar
+from attention_sieve.core.commands import checkpoint_facts, loaded, progress_bar, reading_of
 from attention_sieve.core.importance.metrics import Score
 from attention_sieve.core.importance.per_text import LabelledText
 from attention_sieve.core.importance.settings import AblationSettings, MetricSettings
@@ -48,18 +48,10 @@ def read_material(arguments: argparse.Namespace) -> CommandInput:
     checkpoint, pass_settings = loaded(arguments)
     LABELLED_TEXTS.check(checkpoint, arguments, settings)
     read = LABELLED_TEXTS.read(given, checkpoint, arguments, settings, progress_bar)
-    prepared = prepared_texts(checkpoint, [item.text for item in read.inputs], pass_settings, arguments.too_long)
-    return CommandInput(
-        reading=Reading(
-            checkpoint=checkpoint,
-            pass_settings=pass_settings,
-            inputs=read.inputs,
-            prepared=prepared,
-            answer=arguments.answer,
-        ),
-        metric=read.settings.metric_settings,
-        text_facts=read.facts,
+    reading = reading_of(
+        checkpoint, pass_settings, read.inputs, arguments.too_long, arguments.answer, lambda item: item.text
     )
+    return CommandInput(reading=reading, metric=read.settings.metric_settings, text_facts=read.facts)
 
 
 def material_facts(material: CommandInput) -> dict[str, str]:

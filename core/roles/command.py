@@ -132,7 +132,7 @@ def score(arguments: argparse.Namespace) -> None:
     texts = read_texts(arguments.texts, arguments.text_columns, arguments.parser)
     check_output(arguments.output, TABLES, [arguments.texts])
     checkpoint, pass_settings = loaded(arguments)
-    reading = reading_of(checkpoint, texts, pass_settings, arguments)
+    reading = reading_of(checkpoint, pass_settings, texts, arguments.too_long, arguments.answer)
     usual = usual_settings(arguments, checkpoint.files)
     settings = RoleSettings(settings_of(arguments, usual.scores))
     write_reading(arguments.output, scores_of(reading), reading, settings, facts_of_texts(texts))
@@ -156,7 +156,7 @@ def roles(arguments: argparse.Namespace) -> None:
         check_output(arguments.output, (*TABLES, MARKDOWN), [arguments.texts])
         checkpoint, pass_settings = loaded(arguments)
         ROLE_ANALYSIS.question(settings).check(pass_settings.kind)
-        reading = reading_of(checkpoint, texts, pass_settings, arguments)
+        reading = reading_of(checkpoint, pass_settings, texts, arguments.too_long, arguments.answer)
         finding = find_in(ROLE_ANALYSIS, reading, settings, progress_bar)
         facts = finding_facts(ROLE_ANALYSIS, reading, finding, settings, facts_of_texts(texts))
     elif given:
@@ -216,7 +216,7 @@ def controls(arguments: argparse.Namespace) -> None:
                 f"--pairs compares the syntactic roles. Add {missing} to --roles, or a written role that joins tokens."
             )
     checkpoint, pass_settings = loaded(arguments)
-    reading = reading_of(checkpoint, texts, pass_settings, arguments)
+    reading = reading_of(checkpoint, pass_settings, texts, arguments.too_long, arguments.answer)
     finding = find_in(ROLE_ANALYSIS, reading, settings, progress_bar)
     facts = finding_facts(ROLE_ANALYSIS, reading, finding, settings, facts_of_texts(texts))
     tests, positional = finding.tests, None
