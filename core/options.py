@@ -9,9 +9,9 @@ from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from types import NoneType
-from typing import Any, Literal, TypeVar, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
-from attention_sieve.core.answering import Analysis, answer
+from attention_sieve.core.answering import Analysis, Settings, answer
 from attention_sieve.core.attention.settings import ONE_STACK, TWO_STACKS
 from attention_sieve.core.checkpoints.checkpoint import DTYPES
 from attention_sieve.core.checkpoints.find import LARGEST_SEED
@@ -21,9 +21,6 @@ from attention_sieve.core.errors import AnalysisError, quoted
 from attention_sieve.core.texts.parsers import NO_PARSER
 from attention_sieve.core.texts.tokens import TooLong
 from attention_sieve.core.usage import TEXTS_HELP, Inputs, Option, column_list
-
-Settings = TypeVar("Settings")
-"""A dataclass."""
 
 
 class Parser(argparse.ArgumentParser):
