@@ -122,7 +122,8 @@ def add_settings_options(parser: argparse.ArgumentParser, settings: Any) -> None
             what that means.
     """
     for name, (hint, sentence) in options_of(settings).items():
-        value, kind = getattr(settings, name), next((part for part in get_args(hint) if _is_optional(hint)), hint)
+        value, kinds = getattr(settings, name), get_args(hint)
+        kind = kinds[0] if NoneType in kinds else hint
         option: dict[str, Any] = {"help": sentence if value is None else f"{sentence}; default: {value}"}
         is_on = kind is bool and value
         if kind is bool:
@@ -140,10 +141,6 @@ def add_settings_options(parser: argparse.ArgumentParser, settings: Any) -> None
         parser.add_argument(flag, dest=name, default=None, **option)
     for part in parts_of(settings).values():
         add_settings_options(parser, part)
-
-
-def _is_optional(hint: Any) -> bool:
-    return NoneType in get_args(hint)
 
 
 def settings_of(arguments: argparse.Namespace, usual: Settings) -> Settings:

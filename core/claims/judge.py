@@ -13,7 +13,6 @@ from attention_sieve.core.claims.probe import ClaimSettings, ProbedRole
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.agreement import rank_correlation
 from attention_sieve.core.roles import hypotheses
-from attention_sieve.core.roles.finding import RoleSettings
 from attention_sieve.core.roles.matched_pairs import TextMatches, matched_tests
 from attention_sieve.core.roles.measures import SYNTACTIC, RoleScores
 from attention_sieve.core.roles.uncertainty.anytime import role_evidence
@@ -245,7 +244,7 @@ def _evidence(
 ) -> Float[np.ndarray, "1 head 1"]:
     """Evidence for the mean being above tau; a bet needs values from 0 upwards, so that shares below count as 0. One
     bet is made on each document, where these are known."""
-    role_settings: RoleSettings = probed.settings.role_settings
+    role_settings = probed.settings.role_settings
     is_score = role_settings.scores.scale == "score"
     values = scores if is_score else np.maximum(scores, 0)
     if probed.document is not None:

@@ -68,7 +68,8 @@ def detector_weights(text: PassText, role: Role) -> Entries:
     pairs, n_queries = looked_at(text, role), len(text.queries.ids)
     if not len(pairs):
         return Entries(at=pairs, sums=np.zeros(0, np.int64), weight=np.zeros(0))
-    distance = _distance(pairs)
+    # The commonest one, the shortest of several: of a text with a fixed period that of the copy before.
+    distance = int(np.bincount(pairs[:, 0] - pairs[:, 1]).argmax())
     stripe = np.stack([np.arange(distance, n_queries), np.arange(n_queries - distance)], axis=1)
     of = {
         "mass": (pairs, 1 / len(np.unique(pairs[:, 0]))),
@@ -97,11 +98,6 @@ def detector_scores(
     scores = np.array(sums) if n_pairs else np.full_like(sums, np.nan)
     scores[DETECTORS.index("abs")] -= n_pairs / n_queries
     return scores
-
-
-def _distance(pairs: Int[np.ndarray, "pair 2"]) -> int:
-    """The commonest distance, the shortest of several: of a text with a fixed period that of the copy before."""
-    return int(np.bincount(pairs[:, 0] - pairs[:, 1]).argmax())
 
 
 def second_copies(ids: Int[np.ndarray, " token"]) -> Int[np.ndarray, " position"]:

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import pandas as pd
 
+from attention_sieve.core import options
 from attention_sieve.core.attention.settings import Kind
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.find import choose_device, find_checkpoint, randomly_initialised
@@ -27,18 +28,6 @@ from attention_sieve.core.corpus.statistics import EVERYTHING, STRATUM_KINDS, St
 from attention_sieve.core.corpus.texts.inputs import HUB
 from attention_sieve.core.engines.options import add_engine_options, check_engine, counted, engine_of
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.options import (
-    add_attention_option,
-    add_checkpoint_option,
-    add_device_option,
-    add_dtype_option,
-    add_off_option,
-    add_output_option,
-    add_random_weights_option,
-    add_settings_options,
-    add_too_long_option,
-    settings_of,
-)
 from attention_sieve.core.pauses import pausing
 from attention_sieve.core.relations.analysis import RELATION_NAMES
 from attention_sieve.core.relations.settings import DIRECTIONS
@@ -74,7 +63,7 @@ def add_commands(commands: Any) -> None:
     verify_parser = verb("verify", verify, "check that all result files are complete and unchanged")
     parse_parser = verb("parse", parse, "parse the texts once, for runs of several checkpoints")
     _add_texts_options(parse_parser, required=True)
-    add_output_option(parse_parser, "folder for the parsed texts")
+    options.add_output_option(parse_parser, "folder for the parsed texts")
     add_engine_options(parse_parser)
     compare_parser = verb("compare", compare, "compare the results of two checkpoints on the same texts")
     compare_parser.add_argument("reference", type=Path, help="results folder of the reference checkpoint")
@@ -89,27 +78,27 @@ def add_commands(commands: Any) -> None:
     show_parser.add_argument(
         "--part", help="part of the texts, such as language=de, length=9 to 16 or data set=news; default: all texts"
     )
-    add_settings_options(show_parser, Criterion())
+    options.add_settings_options(show_parser, Criterion())
 
 
 def _add_plan(parser: argparse.ArgumentParser) -> None:
     """Add the options of a plan; a folder that already has a plan needs only --output."""
     defaults = CorpusSettings()
-    add_output_option(parser, RESULTS_FOLDER)
-    add_checkpoint_option(parser, required=False)
+    options.add_output_option(parser, RESULTS_FOLDER)
+    options.add_checkpoint_option(parser, required=False)
     _add_texts_options(parser, required=False)
     parser.add_argument(
         "--questions",
         help=f"what to analyse, separated by commas: {','.join(REDUCTIONS)}; default: all that apply to the attention",
     )
-    add_device_option(parser)
-    add_dtype_option(parser)
-    add_attention_option(parser)
-    add_off_option(parser)
-    add_random_weights_option(parser)
-    add_too_long_option(parser, defaults.too_long)
+    options.add_device_option(parser)
+    options.add_dtype_option(parser)
+    options.add_attention_option(parser)
+    options.add_off_option(parser)
+    options.add_random_weights_option(parser)
+    options.add_too_long_option(parser, defaults.too_long)
     add_roles_options(parser, role_options())
-    add_settings_options(parser, ScoreSettings())
+    options.add_settings_options(parser, ScoreSettings())
     parser.add_argument(
         "--no-parser",
         dest="parses",
@@ -259,7 +248,7 @@ def show(arguments: argparse.Namespace) -> None:
 
 
 def _criterion(arguments: argparse.Namespace, part: CorpusPart) -> Criterion:
-    return settings_of(arguments, Criterion.usual(part.results.settings.scale))
+    return options.settings_of(arguments, Criterion.usual(part.results.settings.scale))
 
 
 def _role_summary(arguments: argparse.Namespace, part: CorpusPart) -> str:
@@ -357,7 +346,7 @@ def _columns(arguments: argparse.Namespace) -> tuple[str, ...] | None:
 
 
 def _settings(arguments: argparse.Namespace, files: CheckpointFiles) -> CorpusSettings:
-    scores = settings_of(arguments, ScoreSettings(roles=asked_for(arguments)))
+    scores = options.settings_of(arguments, ScoreSettings(roles=asked_for(arguments)))
     kind = arguments.attention or files.kinds[0]
     return CorpusSettings(
         questions=_questions(arguments.questions, kind),

@@ -75,7 +75,8 @@ def read_training_data(
         raise TextError(f'The column "{label_column}" cannot be text and label at once. Pick another for the labels.')
     rows = _rows(table, suffix, text_columns, label_column)
     labels = [(line, label) for line, _, label in rows]
-    values = _numbers([label for _, label in labels])
+    are_numbers = all(NUMBER.fullmatch(label) for _, label in labels)
+    values = [float(label) for _, label in labels] if are_numbers else None
     if task is None:
         is_regression = values is not None and len(set(values)) > MOST_CLASSES_OF_NUMBERS
         task = "regression" if is_regression else "classes"
@@ -196,10 +197,6 @@ def check_label(line: int, label: str) -> None:
             f"Line {line:,}: the label has {len(label):,} characters and at most {MAX_LABEL_CHARACTERS} are "
             "read. Pick the column that holds the labels."
         )
-
-
-def _numbers(labels: list[str]) -> list[float] | None:
-    return [float(label) for label in labels] if all(NUMBER.fullmatch(label) for label in labels) else None
 
 
 def _class_names(labels: list[tuple[int, str]], values: list[float] | None) -> tuple[str, ...]:

@@ -46,7 +46,8 @@ def pair_sieves(
     a query is every piece at the other end of its relations, so that a head can put all of its attention inside.
     """
     n_texts, n_measures = len(texts), len(roles.pair_shares)
-    shape = (n_measures, n_texts, *(max(map(len, sides)) for sides in _sides(texts)))
+    n_queries, n_keys = max(len(text.queries.ids) for text in texts), max(len(text.keys.ids) for text in texts)
+    shape = (n_measures, n_texts, n_queries, n_keys)
     cell_numbers, weights, n_visible = _cells(texts, live, causal, roles, shape, first_key)
     cells, first, cell_of = np.unique(cell_numbers, return_index=True, return_inverse=True)
     measure, text, query, key = np.unravel_index(cells, shape)
@@ -84,10 +85,6 @@ def pair_sieves(
 def oriented(pair: TokenPair, direction: str) -> tuple[np.ndarray, np.ndarray]:
     """Tokens of the attending word, and of the attended word."""
     return (pair.dependent, pair.head) if direction == DIRECTIONS[0] else (pair.head, pair.dependent)
-
-
-def _sides(texts: Sequence[PassText]) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    return [text.queries.ids for text in texts], [text.keys.ids for text in texts]
 
 
 def _cells(

@@ -2,7 +2,7 @@
 for which its conditions hold."""
 
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
@@ -12,19 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from attention_sieve.core.passes.texts import PassText, TokenNotes
-from attention_sieve.core.roles.record import (
-    LACKS,
-    Band,
-    Keys,
-    Pairs,
-    Role,
-    after_earlier_copies,
-    earlier_copies,
-    in_template,
-    query_sides,
-    within_a_text,
-    within_pairs,
-)
+from attention_sieve.core.roles import record
 from attention_sieve.core.roles.rules import ANY, Rule, Tokens, WrittenRole
 from attention_sieve.core.texts.relations import ANY_RELATION, TokenPair, Wanted
 from attention_sieve.core.texts.tokens import SPECIAL
@@ -38,7 +26,7 @@ LACKS_MARKS: Final = (
 
 
 @lru_cache(maxsize=256)
-def record_of(written: WrittenRole) -> Role:
+def record_of(written: WrittenRole) -> record.Role:
     """The record of a written role, from which everything about it follows, as from those that are built in.
 
     Rules that say nothing of where a key stands to its query, or only in which segment, are sets of keys; offsets alone
@@ -46,33 +34,35 @@ def record_of(written: WrittenRole) -> Role:
     """
     rule = written.rule
     by_segment = rule.relative in ("own segment", "other segment")
-    return Role(
+    return record.Role(
         name=written.id,
         expects=f"what the role {written.name} says",
         meaning="A role that a reader has written.",
         sieve=_sieve(rule),
-        applies=within_pairs if by_segment else within_a_text,
+        applies=record.within_pairs if by_segment else record.within_a_text,
         weight=rule.weight,
         is_usual=False,
         wanted=_wanted(rule),
         is_noted=_is_noted(rule),
         reads_marks=rule.relative == "antecedent",
-        lacks=LACKS_MARKS if rule.relative == "antecedent" else LACKS,
+        lacks=LACKS_MARKS if rule.relative == "antecedent" else record.LACKS,
         rule=written.canonical,
         version=2 if rule.queries.tree or rule.keys.tree else 1,
     )
 
 
-def _sieve(rule: Rule) -> Keys | Band | Pairs:
+def _sieve(rule: Rule) -> record.Keys | record.Band | record.Pairs:
     if rule.offset is not None and rule.queries == rule.keys == ANY:
-        return Band(*rule.offset)
+        return record.Band(*rule.offset)
     if rule.offset is None and rule.relative is None and not rule.in_trees:
         keys = TokensThat(rule.keys)
-        return Keys((keys,)) if rule.queries == ANY else Keys((keys, TokensThat(None)), SetOf(rule.queries))
+        return (
+            record.Keys((keys,)) if rule.queries == ANY else record.Keys((keys, TokensThat(None)), SetOf(rule.queries))
+        )
     if rule.relative in ("own segment", "other segment"):
         sets = (TokensThat(rule.keys, 0), TokensThat(rule.keys, 1), TokensThat(None))
-        return Keys(sets, SetOf(rule.queries, rule.relative))
-    return Pairs(PairsOf(rule))
+        return record.Keys(sets, SetOf(rule.queries, rule.relative))
+    return record.Pairs(PairsOf(rule))
 
 
 def _wanted(rule: Rule) -> Wanted:
@@ -131,7 +121,7 @@ class SetOf:
         takes_part = holds(self.queries, text)
         if self.relative is None:
             return np.where(takes_part, 0, 1)
-        sides = query_sides(text)
+        sides = record.query_sides(text)
         return np.where(takes_part, sides if self.relative == "own segment" else 1 - sides, 2)
 
 
@@ -190,7 +180,7 @@ def _kind_mask(kind: str, text: PassText) -> Bool[np.ndarray, " token"]:
         case "separator":
             return tokens.is_sep
         case "template":
-            return in_template(text)
+            return record.in_template(text)
         case "first of segment" | "last of segment":
             inside = [np.flatnonzero(tokens.segments == side) for side in (0, 1)]
             ends = [own[0 if kind == "first of segment" else -1] for own in inside if len(own)]
@@ -218,10 +208,6 @@ def _at_offsets(text: PassText, rule: Rule) -> Iterator[TokenPair]:
     key = query[:, None] + np.arange(first, last + 1)
     is_inside = (key >= 0) & (key < len(text.queries.ids))
     return (TokenPair("", query[i : i + 1], key[i][is_inside[i]]) for i in np.flatnonzero(is_inside.any(axis=1)))
-
-
-def _in_trees(text: PassText, rule: Rule) -> Iterator[TokenPair]:
-    yield from _notes(text).trees.get(rule.keys.tree, ())
 
 
 def _other_ends(text: PassText, rule: Rule) -> Iterator[TokenPair]:
@@ -258,11 +244,11 @@ def _opening_brackets(text: PassText, rule: Rule) -> Iterator[TokenPair]:
             yield TokenPair("", np.array([token]), np.unique(opened))
 
 
-_PAIRS: Final[dict[str | None, Callable[[PassText, Rule], Iterator[TokenPair] | list[TokenPair]]]] = {
-    None: lambda text, rule: _in_trees(text, rule) if rule.in_trees else _at_offsets(text, rule),
-    "antecedent": lambda text, _: list(_notes(text).antecedents),
-    "earlier copy": lambda text, _: earlier_copies(text),
-    "after earlier copy": lambda text, _: after_earlier_copies(text),
+_PAIRS: Final[dict[str | None, Callable[[PassText, Rule], Iterable[TokenPair]]]] = {
+    None: lambda text, rule: _notes(text).trees.get(rule.keys.tree, ()) if rule.in_trees else _at_offsets(text, rule),
+    "antecedent": lambda text, _: _notes(text).antecedents,
+    "earlier copy": lambda text, _: record.earlier_copies(text),
+    "after earlier copy": lambda text, _: record.after_earlier_copies(text),
     "head": _other_ends,
     "dependent": _other_ends,
     "same lemma": _same_lemmas,

@@ -12,18 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import numpy as np
 from jaxtyping import Float, Int
 
-from attention_sieve.core.answering import (
-    Analysis,
-    Arrays,
-    Question,
-    Reduction,
-    array_to_text,
-    as_fields,
-    in_single_precision,
-    text_alone,
-    text_itself,
-    text_to_array,
-)
+from attention_sieve.core import answering
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.passes.texts import PassText
@@ -221,7 +210,7 @@ GRADIENT_COLUMNS: Final = {
 
 
 @cache
-def surface_question(settings: RowSettings) -> Question[Text, TextSurface]:
+def surface_question(settings: RowSettings) -> answering.Question[Text, TextSurface]:
     """Surface statistics of the attention of each head on each text."""
 
     def compute(
@@ -233,10 +222,10 @@ def surface_question(settings: RowSettings) -> Question[Text, TextSurface]:
         return collect(checkpoint, prepared, pass_settings, partial(SurfaceObserver, checkpoint, settings=settings))
 
     code = ", as in code" if settings.as_in_code else ""
-    return Question(
+    return answering.Question(
         name=f"surface{code}{_signs(settings.punctuation)}",
-        text_of=text_itself,
-        depends_on=text_alone,
+        text_of=answering.text_itself,
+        depends_on=answering.text_alone,
         compute=compute,
         pack=_pack_surface,
         unpack=_unpack_surface,
@@ -244,18 +233,18 @@ def surface_question(settings: RowSettings) -> Question[Text, TextSurface]:
     )
 
 
-def _pack_surface(result: TextSurface) -> Arrays:
+def _pack_surface(result: TextSurface) -> answering.Arrays:
     """In single precision: 40 kB for a text of 40 tokens and 144 heads."""
-    return {**in_single_precision(result), "key_words": text_to_array(json.dumps(result.key_words))}
+    return {**answering.in_single_precision(result), "key_words": answering.text_to_array(json.dumps(result.key_words))}
 
 
-def _unpack_surface(arrays: Arrays) -> TextSurface:
-    words = tuple(json.loads(array_to_text(arrays["key_words"])))
-    return TextSurface(**as_fields(arrays) | {"key_words": words})
+def _unpack_surface(arrays: answering.Arrays) -> TextSurface:
+    words = tuple(json.loads(answering.array_to_text(arrays["key_words"])))
+    return TextSurface(**answering.as_fields(arrays) | {"key_words": words})
 
 
 @cache
-def gradient_question(punctuation: tuple[str, ...]) -> Question[Text, TextGradients]:
+def gradient_question(punctuation: tuple[str, ...]) -> answering.Question[Text, TextGradients]:
     """How much the loss of a masked-language model depends on attention in each text."""
 
     def compute(
@@ -265,13 +254,13 @@ def gradient_question(punctuation: tuple[str, ...]) -> Question[Text, TextGradie
 
         return attention_gradients(checkpoint, prepared, pass_settings, punctuation=punctuation)
 
-    return Question(
+    return answering.Question(
         name=f"gradients of attention, masked keys as others{_signs(punctuation)}",
-        text_of=text_itself,
-        depends_on=text_alone,
+        text_of=answering.text_itself,
+        depends_on=answering.text_alone,
         compute=compute,
-        pack=in_single_precision,
-        unpack=lambda arrays: TextGradients(**as_fields(arrays)),
+        pack=answering.in_single_precision,
+        unpack=lambda arrays: TextGradients(**answering.as_fields(arrays)),
     )
 
 
@@ -313,7 +302,7 @@ def _cells(_: Any, n_layers: int, n_heads: int) -> dict[str, tuple[int, ...]]:
     }
 
 
-SURFACE_REDUCTION: Final = Reduction(
+SURFACE_REDUCTION: Final = answering.Reduction(
     values=_values, series=_series, cells=_cells, columns=lambda _: {SURFACE: SURFACE_NAMES}
 )
 """Statistics by head and by layer, and counts of the offsets of the most attended keys."""
@@ -383,12 +372,12 @@ def _check_gradients(checkpoint: Checkpoint) -> None:
     check_gradients(checkpoint)
 
 
-GRADIENT_ANALYSIS: Final = Analysis(
+GRADIENT_ANALYSIS: Final = answering.Analysis(
     name="gradients",
     sentence="Measure how much the loss of a masked language model depends on attention; a row per kind of key and "
     "layer.",
     settings=GradientSettings(),
-    text_of=text_itself,
+    text_of=answering.text_itself,
     question=lambda settings: gradient_question(settings.punctuation),
     judge=GradientFinding,
     table=gradient_table,
@@ -411,11 +400,11 @@ GRADIENT_ANALYSIS: Final = Analysis(
 
 Source: Clark et al. 2019, section 3.2.
 """
-SURFACE_ANALYSIS: Final = Analysis(
+SURFACE_ANALYSIS: Final = answering.Analysis(
     name="surface",
     sentence="Measure where each head looks, without a syntactic analysis; a row per statistic, layer and head.",
     settings=SurfaceSettings(),
-    text_of=text_itself,
+    text_of=answering.text_itself,
     question=lambda settings: surface_question(settings.rows),
     judge=SurfaceFinding,
     table=surface_table,

@@ -17,18 +17,8 @@ from attention_sieve.core.attention.settings import ONE_STACK, Head, PassSetting
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.texts import PassText, TextAttention
+from attention_sieve.core.statistics import means
 from attention_sieve.core.statistics.cases import N_HALVES
-from attention_sieve.core.statistics.means import (
-    Correction,
-    DocumentMeans,
-    above_zero,
-    adjusted,
-    check_alpha,
-    document_means,
-    document_numbers,
-    document_sums,
-    share_interval,
-)
 from attention_sieve.core.texts.parsers import trees_source
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.usage import Example, Option, Usage
@@ -162,7 +152,7 @@ def pattern_links(
     documents: Sequence[str | None] | None = None,
     *,
     alpha: float = 0.05,
-    correction: Correction = "bh",
+    correction: means.Correction = "bh",
 ) -> PatternLinks:
     """Means over texts, with intervals and tests.
 
@@ -181,14 +171,14 @@ def pattern_links(
     if not with_pairs:
         raise AnalysisError("In no text with this pattern can the first word attend to the second. Choose other words.")
     texts = [texts[index] for index in with_pairs]
-    numbers = None if documents is None else document_numbers([documents[index] for index in with_pairs])
+    numbers = None if documents is None else means.document_numbers([documents[index] for index in with_pairs])
     units = np.arange(len(texts)) if numbers is None else numbers
     shares, compared, others = (
         np.stack([getattr(text, name) for text in texts]).astype(np.float64)
         for name in ("shares", "compared", "others")
     )
     share_means, differences = _means(shares, units), _means(compared - others, units)
-    low, high = share_interval(share_means, alpha)
+    low, high = means.share_interval(share_means, alpha)
     return PatternLinks(
         n_texts=len(texts),
         n_pairs=sum(text.n_pairs for text in texts),
@@ -200,16 +190,16 @@ def pattern_links(
         n_compared=differences.n_cases,
         compared=_means(compared, units).mean,
         others=_means(others, units).mean,
-        p=adjusted(above_zero(differences), correction),
+        p=means.adjusted(means.above_zero(differences), correction),
         held_out=_held_out(shares, others, units, alpha) if share_means.n_documents >= N_HALVES else None,
     )
 
 
-def _means(values: Float[np.ndarray, "text *head"], units: Int[np.ndarray, " text"]) -> DocumentMeans:
+def _means(values: Float[np.ndarray, "text *head"], units: Int[np.ndarray, " text"]) -> means.DocumentMeans:
     """Means over the texts with a value; these are the same texts for all heads that were not removed."""
     has_value = np.isfinite(values.reshape(len(values), -1)).any(axis=1)
     n_texts = np.unique(units[has_value], return_counts=True)[1]
-    return document_means(document_sums(np.moveaxis(values[has_value], 0, -1), units[has_value]), n_texts)
+    return means.document_means(means.document_sums(np.moveaxis(values[has_value], 0, -1), units[has_value]), n_texts)
 
 
 def _held_out(
@@ -229,7 +219,7 @@ def _held_out(
         best_heads[~is_in_half] = layer, head
     indices = (np.arange(len(shares)), *best_heads.T)
     held_out = _means(shares[indices], units)
-    low, high = share_interval(held_out, alpha)
+    low, high = means.share_interval(held_out, alpha)
     return HeldOutLink(
         heads=(heads[0], heads[1]),
         share=float(held_out.mean),
@@ -249,11 +239,11 @@ class WordLinkSettings:
     pattern: Pattern
     alpha: Annotated[float, "significance level of tests; confidence intervals cover 1 - alpha"] = 0.05
     correction: Annotated[
-        Correction, "correction of p-values for all heads: Benjamini-Hochberg (bh), Holm (holm) or none"
+        means.Correction, "correction of p-values for all heads: Benjamini-Hochberg (bh), Holm (holm) or none"
     ] = "bh"
 
     def __post_init__(self) -> None:
-        check_alpha(self.alpha)
+        means.check_alpha(self.alpha)
 
 
 @dataclass(frozen=True, eq=False)

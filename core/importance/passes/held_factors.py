@@ -57,7 +57,8 @@ class HeldFactors(TorchFunctionMode):
         if func in (nn.functional.rms_norm, torch.rms_norm):
             return _rms_norm(*args, **keywords)
         if func in HELD:
-            return _constant(func(*args, **keywords))
+            held = func(*args, **keywords)
+            return without_stream(tuple(held) if isinstance(held, tuple) else held)
         if func in ADDED:
             args = tuple(self._note(value) if _is_added(value) else value for value in args)
         return func(*args, **keywords)
@@ -102,10 +103,6 @@ def without_stream(values: Any) -> Any:
     if type(values) in (list, tuple):
         return type(values)(without_stream(value) for value in values)
     return values
-
-
-def _constant(result: Any) -> Any:
-    return without_stream(tuple(result) if isinstance(result, tuple) else result)
 
 
 def is_in_stream(values: Iterable[Any]) -> bool:

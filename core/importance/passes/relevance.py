@@ -98,19 +98,15 @@ def _relevance(
         (values.detach() * gradient).sum(-1).cpu().numpy() for values, gradient in zip(first_inputs, input_gradients)
     ]
     by_text, top_values = torch.stack(heads, 1).cpu().numpy(), tops.detach().cpu().numpy()
+    n_tokens = [[len(stack.ids) for stack in (text.source, text.target) if stack is not None] for text in texts]
     return [
         TextRelevance(
             heads=with_holes(by_text[row], removed),
-            tokens=np.concatenate([values[row, :n] for values, n in zip(tokens, _lengths(text))]),
+            tokens=np.concatenate([values[row, :n] for values, n in zip(tokens, n_tokens[row])]),
             top=top_values[row, ...],
         )
-        for row, text in enumerate(texts)
+        for row in range(len(texts))
     ]
-
-
-def _lengths(text: PassText) -> list[int]:
-    """Number of tokens at the input of each stack."""
-    return [len(stack.ids) for stack in (text.source, text.target) if stack is not None]
 
 
 def _with_constant_slopes(model: PreTrainedModel) -> PreTrainedModel:

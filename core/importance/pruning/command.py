@@ -29,6 +29,7 @@ from attention_sieve.core.importance.material import (
     material_facts,
     read_material,
 )
+from attention_sieve.core.importance.pruning import orders
 from attention_sieve.core.importance.pruning.curves import (
     COLUMNS,
     STEPS,
@@ -36,22 +37,6 @@ from attention_sieve.core.importance.pruning.curves import (
     curves_table,
     removable,
     removal_order,
-)
-from attention_sieve.core.importance.pruning.orders import (
-    GREEDY,
-    ORDER_COLUMNS,
-    AskOutcomes,
-    CurveTrial,
-    Pruning,
-    Removed,
-    curve_trials,
-    full_outcomes,
-    greedy_trial,
-    is_there,
-    orders_table,
-    pruning_curve,
-    whole_greedy_order,
-    whole_orders,
 )
 from attention_sieve.core.importance.pruning.over_steps import (
     STEP_COLUMNS,
@@ -97,7 +82,7 @@ class CurveRows:
     facts: Mapping[str, str]
     """Provenance of the curves."""
 
-    def read(self, trial: CurveTrial) -> Curve | None:
+    def read(self, trial: orders.CurveTrial) -> Curve | None:
         """Read a curve that was drawn before; None if there is none, or it cannot be read."""
         try:
             rows = pd.read_parquet(self._path(trial))
@@ -111,7 +96,7 @@ class CurveRows:
         except (OSError, ValueError, KeyError, IndexError):
             return None
 
-    def write(self, trial: CurveTrial, curve: Curve) -> None:
+    def write(self, trial: orders.CurveTrial, curve: Curve) -> None:
         """Write a curve.
 
         Raises: AnalysisError if that fails.
@@ -128,7 +113,7 @@ class CurveRows:
         )
         write(self._path(trial), partial(rows.to_parquet, index=False))
 
-    def _path(self, trial: CurveTrial) -> Path:
+    def _path(self, trial: orders.CurveTrial) -> Path:
         """File of a curve, named by a digest of everything that it depends on."""
         key = [FORMAT, dict(self.facts), trial.order, [half.tolist() for half in trial.by_half]]
         return self.folder / f"{hashlib.sha256(json.dumps(key).encode()).hexdigest()}.parquet"
@@ -144,7 +129,7 @@ def add_command(commands: Any) -> None:
                 inspect.getdoc(prune) or "",
                 column_list("Columns", COLUMNS),
                 column_list("Additional columns with --over-steps", STEP_COLUMNS),
-                column_list("Columns of --orders", ORDER_COLUMNS),
+                column_list("Columns of --orders", orders.ORDER_COLUMNS),
                 f"\n\n{NEEDS}",
             ]
         ),
@@ -227,7 +212,7 @@ def _prune_checkpoint(arguments: argparse.Namespace, journal: Journal) -> None:
     _print_removable(arguments, result)
     write_table(arguments.output, curves_table(result.curves, result.pruning.n_heads), _facts(arguments, material))
     if arguments.orders:
-        write_table(arguments.orders, orders_table(result.whole), _facts(arguments, material))
+        write_table(arguments.orders, orders.orders_table(result.whole), _facts(arguments, material))
 
 
 def _prune_over_steps(arguments: argparse.Namespace, journal: Journal) -> None:
@@ -287,9 +272,9 @@ def _at_beginning(
 class _Curves:
     """Curves of a checkpoint in all orders."""
 
-    pruning: Pruning
+    pruning: orders.Pruning
     curves: list[Curve]
-    whole: dict[str, Removed]
+    whole: dict[str, orders.Removed]
     """Orders determined on all texts, by name."""
 
 
@@ -302,12 +287,15 @@ def _curves(arguments: argparse.Namespace, material: CommandInput, journal: Jour
     finding = find_in(IMPORTANCE_ANALYSIS, material.reading, settings, partial(_watched, journal))
     for name, reason in finding.cheap.left_out:
         print(f"Without {name}: {reason}", file=sys.stderr)
-    (ablation, *measures), full = finding.measures, full_outcomes(finding.answers[0] or ())
-    trials, whole = curve_trials(pruning, ablation, measures, full), whole_orders(pruning, ablation, measures)
+    (ablation, *measures), full = finding.measures, orders.full_outcomes(finding.answers[0] or ())
+    trials, whole = (
+        orders.curve_trials(pruning, ablation, measures, full),
+        orders.whole_orders(pruning, ablation, measures),
+    )
     if arguments.greedy:
-        trials.append(greedy_trial(pruning, full, ask("greedy order")))
+        trials.append(orders.greedy_trial(pruning, full, ask("greedy order")))
     if arguments.greedy and arguments.orders:
-        whole[GREEDY] = whole_greedy_order(pruning, ask("greedy order, all texts"))
+        whole[orders.GREEDY] = orders.whole_greedy_order(pruning, ask("greedy order, all texts"))
     rows = None if arguments.rows is None else CurveRows(folder=arguments.rows, facts=_facts(arguments, material))
     curves = {trial.order: None if rows is None else rows.read(trial) for trial in trials}
     missing = [trial for trial in trials if curves[trial.order] is None]
@@ -323,8 +311,8 @@ def _curves(arguments: argparse.Namespace, material: CommandInput, journal: Jour
 
 
 def _draw(
-    arguments: argparse.Namespace, material: CommandInput, trials: Sequence[CurveTrial], journal: Journal
-) -> Iterator[tuple[CurveTrial, Curve]]:
+    arguments: argparse.Namespace, material: CommandInput, trials: Sequence[orders.CurveTrial], journal: Journal
+) -> Iterator[tuple[orders.CurveTrial, Curve]]:
     if arguments.engine == "local" and arguments.workers in (None, 1):
         for trial in trials:
             journal.piece(trial.name)
@@ -335,12 +323,12 @@ def _draw(
 
 
 def _draw_on_engine(
-    engine: Executor, arguments: argparse.Namespace, trials: Sequence[CurveTrial], journal: Journal
-) -> Iterator[tuple[CurveTrial, Curve]]:
+    engine: Executor, arguments: argparse.Namespace, trials: Sequence[orders.CurveTrial], journal: Journal
+) -> Iterator[tuple[orders.CurveTrial, Curve]]:
     """Draw curves on an engine; those that fail are retried once, then reported."""
-    pending: Sequence[CurveTrial] = trials
+    pending: Sequence[orders.CurveTrial] = trials
     for is_last in (False, True):
-        failed: list[CurveTrial] = []
+        failed: list[orders.CurveTrial] = []
         reasons: list[str] = []
         for outcome in engine(partial(curve_runner, arguments), pending):
             trial = pending[outcome.index]
@@ -356,7 +344,7 @@ def _draw_on_engine(
         pending = failed
 
 
-def curve_runner(arguments: argparse.Namespace) -> Callable[[CurveTrial], Curve]:
+def curve_runner(arguments: argparse.Namespace) -> Callable[[orders.CurveTrial], Curve]:
     """Set up a worker process: reads the material once; the returned function draws one curve, and gives it up where
     the run is asked to stop."""
     material = read_material(arguments)
@@ -365,16 +353,16 @@ def curve_runner(arguments: argparse.Namespace) -> Callable[[CurveTrial], Curve]
         if arguments.rows is not None and (arguments.rows / STOP).exists():
             raise AnalysisError("The run was asked to stop.")
 
-    def draw(trial: CurveTrial) -> Curve:
+    def draw(trial: orders.CurveTrial) -> Curve:
         with pausing(check):
             return _curve(arguments, material, trial, Journal(None))
 
     return draw
 
 
-def _curve(arguments: argparse.Namespace, material: CommandInput, trial: CurveTrial, journal: Journal) -> Curve:
+def _curve(arguments: argparse.Namespace, material: CommandInput, trial: orders.CurveTrial, journal: Journal) -> Curve:
     pruning = pruning_of(material, arguments.at_least)
-    return pruning_curve(pruning, trial, make_ask(material, journal, f"curve of {trial.order[0]}"))
+    return orders.pruning_curve(pruning, trial, make_ask(material, journal, f"curve of {trial.order[0]}"))
 
 
 def _watched(
@@ -391,21 +379,21 @@ def _facts(arguments: argparse.Namespace, material: CommandInput) -> dict[str, s
     return material_facts(material) | {"at least": str(arguments.at_least)} | replaced
 
 
-def pruning_of(material: CommandInput, at_least: int) -> Pruning:
+def pruning_of(material: CommandInput, at_least: int) -> orders.Pruning:
     """Input of the pruning: the metric, the score and the available heads."""
     pass_settings = material.reading.pass_settings
     attention = material.reading.checkpoint.attentions[pass_settings.kind]
     missing = (*attention.removed, *pass_settings.off)
-    return Pruning(
+    return orders.Pruning(
         metric=material.metric.metric,
         score=material.score,
         documents=material.documents,
-        is_there=is_there((attention.n_layers, attention.n_heads), missing),
+        is_there=orders.is_there((attention.n_layers, attention.n_heads), missing),
         at_least=at_least,
     )
 
 
-def make_ask(material: CommandInput, journal: Journal, doing: str) -> AskOutcomes:
+def make_ask(material: CommandInput, journal: Journal, doing: str) -> orders.AskOutcomes:
     """A function that answers questions about some of the prepared texts, under a bar of progress."""
     reading = material.reading
     all_indices = sorted(reading.prepared)
