@@ -20,14 +20,7 @@ from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedM
 
 from attention_sieve.core.attention.kept_heads import KeptHeads, kept_heads, kept_of, show_all, tile_with_holes
 from attention_sieve.core.attention.masks import TileMask, add_tensor, attention_mask_function
-from attention_sieve.core.attention.observers import (
-    OnOutput,
-    Pass,
-    SoftmaxTap,
-    Tile,
-    WatchingDone,
-    current_pass,
-)
+from attention_sieve.core.attention.observers import OnOutput, Pass, SoftmaxTap, Tile, WatchingDone, current_pass
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.pauses import pause
 

@@ -8,12 +8,7 @@ import numpy as np
 from attention_sieve.core.answering import Analysis, Ask, Reading
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.effects import halves
-from attention_sieve.core.importance.finding import (
-    AblationFinding,
-    CheapMeasures,
-    ImportanceFinding,
-    metric_facts,
-)
+from attention_sieve.core.importance.finding import AblationFinding, CheapMeasures, ImportanceFinding, metric_facts
 from attention_sieve.core.importance.measures import (
     LEAST_DAMAGE,
     MISSED,

@@ -8,13 +8,7 @@ import numpy as np
 
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.effects import CORPORA
-from attention_sieve.core.importance.metrics import (
-    SCORE_NAMES,
-    Score,
-    ScoreName,
-    label_score,
-    mean_score,
-)
+from attention_sieve.core.importance.metrics import SCORE_NAMES, Score, ScoreName, label_score, mean_score
 from attention_sieve.core.importance.per_text import LabelledText
 from attention_sieve.core.importance.question import Replace
 from attention_sieve.core.importance.verdicts import RESAMPLES

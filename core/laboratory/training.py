@@ -20,14 +20,7 @@ from transformers.utils import logging as transformers_logging
 from attention_sieve.core.checkpoints.threads import on_threads
 from attention_sieve.core.finetuning.loop import PlainTrainer, Reports, arguments
 from attention_sieve.core.laboratory.sequences import BEGINNING, UNKNOWN, VOCABULARY, is_copied, sequences
-from attention_sieve.core.laboratory.settings import (
-    BATCH,
-    LENGTH,
-    N_HEADS,
-    N_LAYERS,
-    WIDTH,
-    LaboratorySettings,
-)
+from attention_sieve.core.laboratory.settings import BATCH, LENGTH, N_HEADS, N_LAYERS, WIDTH, LaboratorySettings
 from attention_sieve.core.running import Journal, Progress, ValidationResult, saved_checkpoints
 
 N_VALIDATION: Final = 64

@@ -24,20 +24,9 @@ from attention_sieve.core.engines.options import add_engine_options, check_engin
 from attention_sieve.core.engines.work import Executor
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.analysis import IMPORTANCE_ANALYSIS
-from attention_sieve.core.importance.material import (
-    CommandInput,
-    material_facts,
-    read_material,
-)
+from attention_sieve.core.importance.material import CommandInput, material_facts, read_material
 from attention_sieve.core.importance.pruning import orders
-from attention_sieve.core.importance.pruning.curves import (
-    COLUMNS,
-    STEPS,
-    Curve,
-    curves_table,
-    removable,
-    removal_order,
-)
+from attention_sieve.core.importance.pruning.curves import COLUMNS, STEPS, Curve, curves_table, removable, removal_order
 from attention_sieve.core.importance.pruning.over_steps import (
     STEP_COLUMNS,
     SavedStep,

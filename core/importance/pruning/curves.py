@@ -15,14 +15,7 @@ from jaxtyping import Bool, Float, Int
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.effects import FEWEST_TEXTS, Draws
 from attention_sieve.core.importance.metrics import Score
-from attention_sieve.core.importance.verdicts import (
-    ALPHA,
-    Changes,
-    differing,
-    is_of_one_size,
-    pseudo_values,
-    verdicts,
-)
+from attention_sieve.core.importance.verdicts import ALPHA, Changes, differing, is_of_one_size, pseudo_values, verdicts
 
 STEPS: Final = 10
 """Number of steps from all heads to none."""
