@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from attention_sieve.core.answering import Analysis, Reading, Watch
     from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 
+HEAD_COLUMNS: Final = {"layer": "index of the layer, from 0", "head": "index of the head, from 0"}
+"""What these columns of a table hold."""
 TEXTS_HELP: Final = f"file of texts: {', '.join(SUFFIXES)}"
 
 

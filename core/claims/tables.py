@@ -12,6 +12,7 @@ from attention_sieve.core.roles.roles import role_title
 from attention_sieve.core.roles.uncertainty.anytime import as_odds, odds
 from attention_sieve.core.statistics.cases import LEAST_TIMES
 from attention_sieve.core.texts.equal import equal_texts
+from attention_sieve.core.usage import HEAD_COLUMNS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,8 +22,7 @@ MOST_SAID: Final = 20
 FEWEST_OF_LOCAL: Final = 30
 """With fewer texts, a test at 0.05 of scores that are skewed to the left errs in .07 to .13 of cases."""
 COLUMNS: Final = {
-    "layer": "index of the layer, from 0",
-    "head": "index of the head, from 0",
+    **HEAD_COLUMNS,
     "verdict": f"{'; '.join(get_args(Verdict))}: by all tests of the row, each at level alpha",
     "failed": f"tests that the head fails ({', '.join(get_args(Failed))}), with semicolons between; empty if none",
     "claimed": "score of the head in the claim; empty where the claim is a sentence",

@@ -15,14 +15,14 @@ from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.finding import RoleFinding, RoleSettings
 from attention_sieve.core.roles.roles import shown_roles_of_all
 from attention_sieve.core.texts.text import Text
+from attention_sieve.core.usage import HEAD_COLUMNS
 
 if TYPE_CHECKING:
     import pandas as pd
 
 COMPARISON_COLUMNS: Final = {
     "role": "name of the role",
-    "layer": "index of the layer, from 0",
-    "head": "index of the head, from 0",
+    **HEAD_COLUMNS,
     "texts": "number of different texts with a score under both checkpoints; equal texts count once",
     "mean_a": "mean score under the reference",
     "mean_b": "mean score under the compared checkpoint",

@@ -14,14 +14,13 @@ from attention_sieve.core.roles.measures import ScoreSettings, role_scores
 from attention_sieve.core.roles.question import scores_question
 from attention_sieve.core.roles.roles import DECODER_ROLES
 from attention_sieve.core.texts.text import Text
-from attention_sieve.core.usage import A_DECODER, Example, Usage, column_list
+from attention_sieve.core.usage import A_DECODER, HEAD_COLUMNS, Example, Usage, column_list
 
 if TYPE_CHECKING:
     import pandas as pd
 
 COLUMNS: Final = {
-    "layer": "index of the layer, from 0",
-    "head": "index of the head, from 0",
+    **HEAD_COLUMNS,
     "looks": "mean score of looking at the tokens of the role; of retrieval a share of attention, where Wu et al. "
     "count how often the token has most of it, which tells other heads",
     "writes": "mean copying score, from -1 (raises only other tokens) to 1 (raises only the token looked at); empty "

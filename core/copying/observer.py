@@ -1,6 +1,7 @@
 """What heads write about the tokens that they look at, and published scores of where they look, from passes."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -18,7 +19,7 @@ from attention_sieve.core.copying.writes import WAYS, TextWrites, sample_of
 from attention_sieve.core.importance.passes.direct_path import DirectPath, direct_path, is_rounding
 from attention_sieve.core.importance.passes.head_outputs import remaining_heads, weight_of
 from attention_sieve.core.importance.per_text import with_holes
-from attention_sieve.core.passes.batches import BATCH_TOKENS, gates, model_inputs, plan_batches, to_device
+from attention_sieve.core.passes.batches import BATCH_TOKENS, gates, model_inputs, plan_batches, tensor_on, to_device
 from attention_sieve.core.passes.readout import check_metric
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.roles.observer import EntryWeights
@@ -45,15 +46,11 @@ class PublishedLooks:
         weight = np.concatenate([entries.weight for entries in weights])
         n_queries = max(len(text.queries.ids) for text in texts)
         order = np.argsort(at[:, 0] * n_queries + at[:, 1], kind="stable")
-        dtype = checkpoint.statistics_dtype
-
-        def tensor(array: np.ndarray) -> Tensor:
-            values = torch.from_numpy(array)
-            return to_device(values.to(dtype) if values.is_floating_point() else values, checkpoint.device)
-
+        device, dtype = checkpoint.device, checkpoint.statistics_dtype
+        tensor = partial(tensor_on, device=device, dtype=dtype)
         self._entries = EntryWeights(at[order], target[order], weight[order], n_queries, tensor)
         shape = (attention.n_layers, len(texts) * len(DETECTORS), attention.n_heads)
-        self._sums = torch.zeros(shape, dtype=dtype, device=checkpoint.device)
+        self._sums = torch.zeros(shape, dtype=dtype, device=device)
         self._missing = attention.removed
 
     def observe(self, tile: Tile) -> None:

@@ -24,6 +24,7 @@ from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.statistics.cases import LEAST_TIMES
 from attention_sieve.core.statistics.means import check_alpha
 from attention_sieve.core.texts.tokens import FromWord
+from attention_sieve.core.usage import HEAD_COLUMNS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,8 +34,7 @@ STORED: Final = tuple(field.name for field in fields(MentionChoices))
 NEAREST, SAME_HEAD = BASELINES
 COLUMNS: Final = {
     "group": "type of mention: all, pronoun, proper or nominal",
-    "layer": "index of the layer, from 0",
-    "head": "index of the head, from 0",
+    **HEAD_COLUMNS,
     "cases": "number of mentions that refer back to an earlier mention",
     "documents": "number of documents with cases; texts of the same name are one document",
     "accuracy": "share of the cases whose head word attends most to the head word of an antecedent",

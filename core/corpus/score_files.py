@@ -11,7 +11,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from attention_sieve.core.attention.settings import Head, head_name
-from attention_sieve.core.errors import AnalysisError, first_line
+from attention_sieve.core.corpus.statistics import damaged
+from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.roles.analysis import UNIFORM
 from attention_sieve.core.statistics.series import Values
 
@@ -74,7 +75,7 @@ def read_columns(path: Path, names: Sequence[str]) -> Float[np.ndarray, "column 
         try:
             table = file.read(columns=list(names))
         except (OSError, ValueError) as error:
-            raise _damaged(path, error) from None
+            raise damaged(path, error) from None
     return np.stack([table[name].to_numpy() for name in names])
 
 
@@ -123,8 +124,4 @@ def _open(path: Path) -> Any:
     except FileNotFoundError:
         raise AnalysisError(f"There is no file {path}. Run the corpus again to compute it.") from None
     except (OSError, ValueError, ArrowException) as error:
-        raise _damaged(path, error) from None
-
-
-def _damaged(path: Path, error: BaseException) -> AnalysisError:
-    return AnalysisError(f"{path} is damaged ({first_line(error)}). Run the corpus again to compute it.")
+        raise damaged(path, error) from None

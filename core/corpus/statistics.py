@@ -265,7 +265,7 @@ class StatisticsFile:
                 wealth={name: arrays[key] for name in names if (key := f"{name}.{WEALTH}") in arrays},
             )
         except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:  # TypeError: formats numpy lacks
-            raise _damaged(self.path, error) from None
+            raise damaged(self.path, error) from None
 
     def _arrays(self, rows: list[int] | None, without: Sequence[str]) -> Iterable[tuple[str, np.ndarray]]:
         from safetensors import safe_open
@@ -318,9 +318,10 @@ def open_statistics(path: Path) -> StatisticsFile:
         if list(strata) != sorted(set(strata), key=lambda stratum: stratum.order):
             raise ValueError("its strata are not in order")
     except (OSError, ValueError, SafetensorError) as error:
-        raise _damaged(path, error) from None
+        raise damaged(path, error) from None
     return StatisticsFile(path=path, metadata=metadata, strata=strata)
 
 
-def _damaged(path: Path, error: BaseException) -> AnalysisError:
+def damaged(path: Path, error: BaseException) -> AnalysisError:
+    """The error for a file of results that cannot be read."""
     return AnalysisError(f"{path} is damaged ({first_line(error)}). Run the corpus again to compute it.")

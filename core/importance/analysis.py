@@ -34,7 +34,7 @@ from attention_sieve.core.importance.usage import LABELLED_TEXTS, importance_sum
 from attention_sieve.core.importance.wording import NEEDS
 from attention_sieve.core.passes.metric import Metric
 from attention_sieve.core.surface.analysis import SURFACE_ANALYSIS
-from attention_sieve.core.usage import Example, SecondTable, Usage
+from attention_sieve.core.usage import HEAD_COLUMNS, Example, SecondTable, Usage
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,8 +62,7 @@ TESTED: Final = {
     "p_adjusted": "p after correction over all heads",
 }
 ABLATION_COLUMNS: Final = {
-    "layer": "index of the layer, from 0",
-    "head": "index of the head, from 0",
+    **HEAD_COLUMNS,
     "full": "metric with all heads on; 0 for the metric output",
     **TESTED,
 }
@@ -78,8 +77,7 @@ SINGLE_HEAD_COLUMNS: Final = {
 }
 IMPORTANCE_COLUMNS: Final = {
     "measure": "name of the measure",
-    "layer": "index of the layer, from 0",
-    "head": "index of the head, from 0",
+    **HEAD_COLUMNS,
     "value": "importance of the head; larger is more important",
     "blind": "whether a first-order measure (gradients, attributions, relevance) misses a head that matters: its "
     f"value is below 0 or at most {MISSED:.0%} of the greatest, and the damage by ablation at least {LEAST_DAMAGE:.0%} "

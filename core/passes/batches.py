@@ -138,6 +138,13 @@ def to_device(values: Tensor, device: str) -> Tensor:
     return values.pin_memory().to(device, non_blocking=True) if device == "cuda" else values.to(device)
 
 
+def tensor_on(array: np.ndarray, device: str, dtype: torch.dtype) -> Tensor:
+    """An array on a device, with numbers of this format unless they are integers."""
+    values = torch.from_numpy(array)
+    # Convert the dtype first: MPS has no float64.
+    return to_device(values.to(dtype) if values.is_floating_point() else values, device)
+
+
 class MapCollector:
     """Stores every text's attention maps in full."""
 

@@ -21,7 +21,7 @@ from attention_sieve.core.statistics.series import Series, Values
 from attention_sieve.core.texts.relations import RELATIONS, ROOT, UNIVERSAL
 from attention_sieve.core.texts.text import text_fields
 from attention_sieve.core.texts.tokens import FromWord
-from attention_sieve.core.usage import Example, Option, Usage
+from attention_sieve.core.usage import HEAD_COLUMNS, Example, Option, Usage
 from attention_sieve.core.wording import documents_note
 
 if TYPE_CHECKING:
@@ -40,8 +40,7 @@ COLUMNS: Final = {
     "direction": "dependent-to-head: the word that the dependent attends to most is predicted as its head; "
     "head-to-dependent: the word that attends most to the dependent is, or, read by row, the word that the head "
     "attends to most is predicted as its dependent",
-    "layer": "index of the layer, from 0",
-    "head": "index of the head, from 0",
+    **HEAD_COLUMNS,
     "cases": "number of words with this relation, or of marked pairs; a token that two words share counts only for "
     "the one in which it starts",
     "left_out": "words that are not cases, because they or their heads have no tokens",

@@ -16,6 +16,7 @@ from attention_sieve.core.roles.usage import ROLE_USAGE
 from attention_sieve.core.statistics.series import SCORE_BINS, SHARE_BINS, TAUS, Series, Values
 from attention_sieve.core.texts.equal import text_numbers
 from attention_sieve.core.texts.text import Text
+from attention_sieve.core.usage import HEAD_COLUMNS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,8 +29,7 @@ OUT_OF_REACH: Final = "roles out of reach"
 """Texts on which no attention reaches a threshold of TAUS."""
 COLUMNS: Final = {
     "role": "name of the role",
-    "layer": "index of the layer, from 0",
-    "head": "index of the head, from 0",
+    **HEAD_COLUMNS,
     "texts": "number of different texts to which the role applies; equal texts count once",
     "mean": "mean of the score",
     "std": "standard deviation of the score",

@@ -58,7 +58,7 @@ from attention_sieve.core.roles.usage import ROLE_OPTIONS, usual_settings
 from attention_sieve.core.statistics.cases import LEAST_TIMES
 from attention_sieve.core.texts.equal import different_rows
 from attention_sieve.core.texts.text import Text
-from attention_sieve.core.usage import Option, column_list
+from attention_sieve.core.usage import HEAD_COLUMNS, Option, column_list
 
 OF_READING: Final = ("checkpoint", "texts", "text_columns", "parser", "random_weights", "attention", "off")
 OF_SCORES: Final = ("roles", "role", "direction", "block_entropy", "scale")
@@ -75,8 +75,7 @@ CONTROL_COLUMNS: Final = {
 }
 PAIR_COLUMNS: Final = {
     "role": "name of the syntactic or written role",
-    "layer": "index of the layer, from 0",
-    "head": "index of the head, from 0",
+    **HEAD_COLUMNS,
     "texts": "number of texts with both kinds of pairs",
     "related": "mean score of related pairs",
     "control": "the same of unrelated pairs at the same distance, as a multiple of what uniform attention gives to "

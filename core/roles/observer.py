@@ -1,6 +1,7 @@
 """Weighted sums of single attention entries, for measures of pairs of words; attention to the first token."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 import torch
@@ -9,7 +10,7 @@ from torch import Tensor
 
 from attention_sieve.core.attention.observers import Tile
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
-from attention_sieve.core.passes.batches import to_device
+from attention_sieve.core.passes.batches import tensor_on
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.roles.matched_pairs import MatchedSieves, TextMatches
 
@@ -59,10 +60,7 @@ class MatchedObserver:
     def __init__(
         self, sieves: Sequence[MatchedSieves], n_queries: int, n_heads: int, device: str, dtype: torch.dtype
     ) -> None:
-        def tensor(array: np.ndarray) -> Tensor:
-            values = torch.from_numpy(array)
-            return to_device(values.to(dtype) if values.is_floating_point() else values, device)
-
+        tensor = partial(tensor_on, device=device, dtype=dtype)
         weights = {
             distinct: EntryWeights(distinct.at, distinct.target, distinct.weight, n_queries, tensor)
             for distinct in dict.fromkeys(sieves)

@@ -14,7 +14,7 @@ from attention_sieve.core.attention.observed import observe
 from attention_sieve.core.attention.observers import MapObserver, Observer, Pass, Tile
 from attention_sieve.core.attention.settings import PassSettings, Window
 from attention_sieve.core.checkpoints.checkpoint import AttentionLayers, Checkpoint
-from attention_sieve.core.passes.batches import gates, model_inputs, to_device
+from attention_sieve.core.passes.batches import gates, model_inputs, tensor_on
 from attention_sieve.core.passes.texts import PassText, TextAttention
 from attention_sieve.core.roles.measures import USUAL, RoleSet, TextMeasures
 from attention_sieve.core.roles.observer import EntryWeights
@@ -52,11 +52,7 @@ class ScoreObserver:
     wants_outputs = False
 
     def __init__(self, sieves: Sequence[BatchSieves], n_heads: int, device: str, dtype: torch.dtype) -> None:
-        def tensor(array: np.ndarray) -> Tensor:
-            values = torch.from_numpy(array)
-            # Convert the dtype first: MPS has no float64.
-            return to_device(values.to(dtype) if values.is_floating_point() else values, device)
-
+        tensor = partial(tensor_on, device=device, dtype=dtype)
         weights = {distinct: _Weights(distinct, tensor) for distinct in dict.fromkeys(sieves)}
         self._weights = [weights[layer] for layer in sieves]
         self._columns, self._roles = sieves[0].columns, sieves[0].columns.roles

@@ -15,14 +15,13 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.statistics.means import moments
 from attention_sieve.core.texts.text import Text
-from attention_sieve.core.usage import A_DECODER, Example, Usage
+from attention_sieve.core.usage import A_DECODER, HEAD_COLUMNS, Example, Usage
 
 if TYPE_CHECKING:
     import pandas as pd
 
 COLUMNS: Final = {
-    "layer": "index of the layer, from 0",
-    "head": "index of the head, from 0",
+    **HEAD_COLUMNS,
     "first_token": "attention to the first token, mean over the first tokens of each text, then over texts",
     "share_of_texts": "share of the texts in which this is above eps",
 }

@@ -18,13 +18,13 @@ from attention_sieve.core.roles.matched_pairs import MatchedTests
 from attention_sieve.core.roles.measures import WRITTEN, RoleScores
 from attention_sieve.core.roles.roles import coarse_roles, role_title
 from attention_sieve.core.roles.uncertainty.anytime import as_odds
+from attention_sieve.core.usage import HEAD_COLUMNS
 
 EQUAL_TO: Final = "equal_to"
 SCORE_COLUMNS: Final = {
     "text": "index of the text in the file, from 0",
     "role": "name of the role",
-    "layer": "index of the layer, from 0",
-    "head": "index of the head, from 0",
+    **HEAD_COLUMNS,
     "score": "sieve bias score, which is 1 for uniform attention, or with --scale share the share above chance; empty "
     "where the role does not apply to the text",
     "uniform": "score of uniform attention on the same text",

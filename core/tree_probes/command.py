@@ -63,12 +63,12 @@ from attention_sieve.core.tree_probes.texts import (
     split,
 )
 from attention_sieve.core.tree_probes.word_vectors import UNKNOWN, WordVectors, no_vectors, vectors_from_file
+from attention_sieve.core.usage import HEAD_COLUMNS
 
 NONE: Final = "none"
 EMBEDDINGS: Final = "embeddings"
 COLUMNS: Final = {
-    "layer": "index of the layer, from 0",
-    "head": "index of the head, from 0",
+    **HEAD_COLUMNS,
     "w": "weight of the attention from a candidate to the word; a norm if it depends on words",
     "u": "weight of the attention from the word to a candidate, likewise",
     "control_w": "w of the random control",

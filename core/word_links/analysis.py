@@ -21,7 +21,7 @@ from attention_sieve.core.statistics import means
 from attention_sieve.core.statistics.cases import N_HALVES
 from attention_sieve.core.texts.parsers import trees_source
 from attention_sieve.core.texts.text import Text
-from attention_sieve.core.usage import Example, Option, Usage
+from attention_sieve.core.usage import HEAD_COLUMNS, Example, Option, Usage
 from attention_sieve.core.word_links.habits import SumsByDistance, text_distances, word_attention
 from attention_sieve.core.word_links.pattern import Pattern, PatternAttention, PatternText
 from attention_sieve.core.wording import documents_note
@@ -281,8 +281,7 @@ class WordLinkFinding:
 
 
 COLUMNS: Final = {
-    "layer": "index of the layer, from 0",
-    "head": "index of the head, from 0",
+    **HEAD_COLUMNS,
     "texts": "number of texts with the pattern",
     "pairs": "number of its pairs of words in which the first can attend to the second",
     "share": "attention from the first word to the second, mean over texts",
