@@ -50,20 +50,15 @@ class Tile:
 
 @runtime_checkable
 class Observer(Protocol):
-    """Reduces tiles of attention to statistics."""
+    """Reduces tiles of attention to statistics. As a base it asks for nothing more than the tiles."""
 
-    @property
-    def indicators(self) -> Float[Tensor, "text key indicator"] | None:
-        """Sets of keys (1 = member), whose attention sums are computed together with the product with the values. At
-        most one observer of a pass may have indicators."""
-
-    @property
-    def wants_entropy(self) -> bool:
-        """Whether tiles need the entropy of their rows."""
-
-    @property
-    def wants_outputs(self) -> bool:
-        """Whether tiles need the outputs of the heads."""
+    indicators: Float[Tensor, "text key indicator"] | None = None
+    """Sets of keys (1 = member), whose attention sums are computed together with the product with the values. At most
+    one observer of a pass may have indicators."""
+    wants_entropy: bool = False
+    """Whether tiles need the entropy of their rows."""
+    wants_outputs: bool = False
+    """Whether tiles need the outputs of the heads."""
 
     def observe(self, tile: Tile) -> None:
         """Process a tile, which must not be stored or changed."""
@@ -215,12 +210,8 @@ class Pass:
             observer.observe(tile)
 
 
-class MapObserver:
+class MapObserver(Observer):
     """Stores the attention of one text of a batch: every entry inside a window, and block averages of the whole map."""
-
-    indicators = None
-    wants_entropy = False
-    wants_outputs = False
 
     def __init__(self, row: int, n_queries: int, n_keys: int, window: Window | None = None, block: int = 0) -> None:
         """Choose what to store.

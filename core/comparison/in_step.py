@@ -20,7 +20,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_sieve.core.attention.observed import has_attention_interface, tiles
-from attention_sieve.core.attention.observers import Tile
+from attention_sieve.core.attention.observers import Observer, Tile
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.passes.texts import PassText, same_tokens
@@ -159,12 +159,8 @@ def _as_wide(a: Tensor, b: Tensor) -> list[Tensor]:
     return [torch.nn.functional.pad(x, (0, width - x.shape[-1])) if x.shape[-1] < width else x for x in (a, b)]
 
 
-class _Observes:
+class _Observes(Observer):
     """Passes every tile to a function; the single tile of an intercepted softmax is split as other tiles are."""
-
-    indicators = None
-    wants_entropy = False
-    wants_outputs = False
 
     def __init__(self, on_tile: Callable[[Tile], None], has_interface: bool) -> None:
         self._on_tile, self._has_interface = on_tile, has_interface

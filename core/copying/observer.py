@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attention_sieve.core.attention.observed import check_heads_are_seen, observe
-from attention_sieve.core.attention.observers import Pass, Tile
+from attention_sieve.core.attention.observers import Observer, Pass, Tile
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.checkpoints.load import weight_in
@@ -30,12 +30,8 @@ OTHERWISE: Final = "Leave the second column out, or choose"
 """Advice where the outputs of heads cannot be observed."""
 
 
-class PublishedLooks:
+class PublishedLooks(Observer):
     """Sums of the attention entries that published scores read, of rows that are normalised to sum to 1."""
-
-    indicators = None
-    wants_entropy = False
-    wants_outputs = False
 
     def __init__(self, checkpoint: Checkpoint, texts: Sequence[PassText], role: Role) -> None:
         attention = checkpoint.attentions[texts[0].kind]
@@ -67,11 +63,9 @@ class PublishedLooks:
         return [np.stack([with_holes(detector, self._missing) for detector in detectors]) for detectors in scores]
 
 
-class _MostAttended:
+class _MostAttended(Observer):
     """The key of most attention of each query, special tokens left out."""
 
-    indicators = None
-    wants_entropy = False
     wants_outputs = True
     """So that the last layer computes them, though nothing reads what it gives."""
 

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_sieve.core.attention.observers import Pass, Tile
+from attention_sieve.core.attention.observers import Observer, Pass, Tile
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.errors import AnalysisError
@@ -117,12 +117,8 @@ class Writer:
         return int(torch.searchsorted(shares, drawn * float(shares[-1]), right=True).clamp_max(len(shares) - 1))
 
 
-class _LastRows:
+class _LastRows(Observer):
     """Keeps the attention of the last query of one text."""
-
-    indicators = None
-    wants_entropy = False
-    wants_outputs = False
 
     def __init__(self) -> None:
         self._rows: dict[int, Float[Tensor, "head key"]] = {}

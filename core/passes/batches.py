@@ -145,12 +145,8 @@ def tensor_on(array: np.ndarray, device: str, dtype: torch.dtype) -> Tensor:
     return to_device(values.to(dtype) if values.is_floating_point() else values, device)
 
 
-class MapCollector:
+class MapCollector(Observer):
     """Stores every text's attention maps in full."""
-
-    indicators = None
-    wants_entropy = False
-    wants_outputs = False
 
     def __init__(self, texts: Sequence[PassText], precision: type[np.floating[Any]] = np.float16) -> None:
         """Prepare to store the attention of these texts, without padding; in single precision rows sum to 1."""
@@ -188,7 +184,7 @@ Reduce = Callable[[int, Float[Tensor, "text head word key_word"]], Mapping[str, 
 """Maps a layer and its attention between words to named arrays whose first axis is the text."""
 
 
-class WordCollector:
+class WordCollector(Observer):
     """Computes each layer's attention between words, and stores the result of a function of it.
 
     Both axes of the function's argument are: all [CLS]-like tokens as one word, all other special tokens as one word,
@@ -197,10 +193,6 @@ class WordCollector:
     Source: Clark et al. 2019, section 4.1: attention to a word is the sum over its tokens, attention from a word the
     mean; their code calls it with the first token instead.
     """
-
-    indicators = None
-    wants_entropy = False
-    wants_outputs = False
 
     def __init__(
         self,

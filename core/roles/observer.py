@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attention_sieve.core.attention.observers import Tile
+from attention_sieve.core.attention.observers import Observer, Tile
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.passes.batches import tensor_on
 from attention_sieve.core.passes.texts import PassText
@@ -50,12 +50,8 @@ class EntryWeights:
         return slice(int(start), int(stop))
 
 
-class MatchedObserver:
+class MatchedObserver(Observer):
     """Scores of pairs of words that a relation joins, and of pairs at the same distance that none joins."""
-
-    indicators = None
-    wants_entropy = False
-    wants_outputs = False
 
     def __init__(
         self, sieves: Sequence[MatchedSieves], n_queries: int, n_heads: int, device: str, dtype: torch.dtype
@@ -84,13 +80,9 @@ class MatchedObserver:
         return [TextMatches(related=text_scores[:half], unrelated=text_scores[half:]) for text_scores in scores]
 
 
-class FirstToken:
+class FirstToken(Observer):
     """Attention of the first queries of each text to the first token, as the model uses it: rows of a model that has
     sinks of its own sum to less than 1."""
-
-    indicators = None
-    wants_entropy = False
-    wants_outputs = False
 
     def __init__(self, checkpoint: Checkpoint, texts: Sequence[PassText], n_tokens: int) -> None:
         attention = checkpoint.attentions[texts[0].kind]

@@ -24,15 +24,13 @@ MIXES: Final = ((30, -0x40A7B892E31B1A47), (27, -0x6B2FB644ECCEEE15))
 """The constants of SplitMix64, as signed numbers."""
 
 
-class PermutedKeys:
+class PermutedKeys(Observer):
     """Passes attention on to an observer of scores, with the live keys of every row in random order.
 
     The weights of a row and its entropy stay the same, only their positions change. Every head, layer and query has its
     own order, which depends only on the tokens of the text and the seed: neither on the other texts of the batch nor on
     the device.
     """
-
-    wants_outputs = False
 
     def __init__(self, scores: Observer, texts: Sequence[PassText], attention: AttentionLayers, seed: int) -> None:
         self._scores = scores

@@ -45,11 +45,8 @@ class _Weights:
         self.entries = EntryWeights(sieves.entry_at, target, sieves.entry_weight, n_queries, tensor)
 
 
-class ScoreObserver:
+class ScoreObserver(Observer):
     """Accumulates each measure of each text, layer and head during the pass."""
-
-    wants_entropy: bool
-    wants_outputs = False
 
     def __init__(self, sieves: Sequence[BatchSieves], n_heads: int, device: str, dtype: torch.dtype) -> None:
         tensor = partial(tensor_on, device=device, dtype=dtype)
@@ -121,22 +118,21 @@ class ScoreObserver:
         return scores.astype(measured.dtype), shares.astype(measured.dtype)
 
 
-class AfterFirst:
+class AfterFirst(Observer):
     """Passes attention on to an observer of scores whose sieves leave the first token out."""
 
     indicators = None  # a pass takes those of one observer, whose sums hold the first token
-    wants_outputs = False
 
     def __init__(self, scores: ScoreObserver, indicators: Float[Tensor, "text key indicator"] | None) -> None:
         """`indicators` are those of the pass, of which the sums come."""
         self._scores, self.wants_entropy = scores, scores.wants_entropy
-        self._of_first = None if indicators is None else indicators[:, None, None, 0]
+        self._to_first = None if indicators is None else indicators[:, None, None, 0]
 
     def observe(self, tile: Tile) -> None:
         """Take what the first token gets out of a tile and of its sums, and pass the tile on."""
         probabilities, sums = tile.probabilities.clone(), tile.indicator_sums
-        if sums is not None and self._of_first is not None:
-            sums = sums - probabilities[..., :1] * self._of_first[tile.texts]
+        if sums is not None and self._to_first is not None:
+            sums = sums - probabilities[..., :1] * self._to_first[tile.texts]
         probabilities[..., 0] = 0
         self._scores.observe(replace(tile, probabilities=probabilities, indicator_sums=sums))
 

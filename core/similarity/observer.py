@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_sieve.core.attention.observers import Tile
+from attention_sieve.core.attention.observers import Observer, Tile
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import AttentionLayers, Checkpoint
 from attention_sieve.core.passes.batches import BATCH_TOKENS, collect, to_device
@@ -54,12 +54,8 @@ def text_distances(
     return collect(checkpoint, texts, settings, collector, batch_tokens=batch_tokens)
 
 
-class DistanceCollector:
+class DistanceCollector(Observer):
     """Stores the rows of each text of a batch, for all layers and heads, and compares them after the pass."""
-
-    indicators = None
-    wants_entropy = False
-    wants_outputs = False
 
     def __init__(
         self,

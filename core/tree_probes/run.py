@@ -140,7 +140,7 @@ class _Work:
     ) -> None:
         self._on_checkpoint, self._question = on_checkpoint, question
         self._journal, self._keep, self._results = journal, keep, results
-        self._of_words: tuple[np.ndarray, dict[int, np.ndarray]] | None = None
+        self._word_vectors: tuple[np.ndarray, dict[int, np.ndarray]] | None = None
 
     def do(self, control: bool) -> None:
         """Train the probes of the checkpoint, or those of its random control."""
@@ -202,13 +202,13 @@ class _Work:
         if not kind.words:
             empty = no_vectors([len(pieces) for pieces in passed.pieces.values()])
             return empty.table, dict(zip(passed.pieces, empty.rows))
-        if self._of_words is None:
+        if self._word_vectors is None:
             vectors, indices = self._question.vectors, list(range(len(self._question.texts)))
             if vectors is None:
                 indices, pieces = list(passed.pieces), list(passed.pieces.values())
                 vectors = self._on_checkpoint(False, lambda checkpoint: embedded_words(checkpoint, pieces), _no_watch)
-            self._of_words = vectors.table, dict(zip(indices, vectors.rows))
-        return self._of_words
+            self._word_vectors = vectors.table, dict(zip(indices, vectors.rows))
+        return self._word_vectors
 
 
 def _no_watch() -> None:

@@ -21,7 +21,7 @@ from transformers import PreTrainedModel
 from attention_sieve.core.attention.layers import outermost_lists
 from attention_sieve.core.attention.masks import TileMask
 from attention_sieve.core.attention.observed import ATTENTION_NAME, observe
-from attention_sieve.core.attention.observers import Pass, Tile, current_pass
+from attention_sieve.core.attention.observers import Observer, Pass, Tile, current_pass
 from attention_sieve.core.attention.settings import ONE_STACK, TWO_STACKS, UNLIMITED, Kind, Reach
 from attention_sieve.core.checkpoints.checkpoint import AttentionLayers
 from attention_sieve.core.errors import CheckpointError, first_line
@@ -37,12 +37,8 @@ TARGET_LENGTHS: Final = (9, 5)
 """Lengths of the two texts of the self-check; all differ, so that padding is tested and kinds can be distinguished."""
 
 
-class ProbeObserver:
+class ProbeObserver(Observer):
     """Records the attention calls of a model, and checks the observed attention."""
-
-    indicators = None
-    wants_entropy = False
-    wants_outputs = False
 
     def __init__(self, lengths: Mapping[Kind, tuple[tuple[int, ...], tuple[int, ...]]]) -> None:
         """Take the lengths of queries and keys of each text, by the kind of attention."""
@@ -229,12 +225,8 @@ def _reaches(masks: Sequence[TileMask | None], name: str) -> tuple[Reach, ...]:
     return () if set(reaches) == {UNLIMITED} else reaches
 
 
-class _ReachObserver:
+class _ReachObserver(Observer):
     """Measures how far the queries of each layer attend, from whole maps."""
-
-    indicators = None
-    wants_entropy = False
-    wants_outputs = False
 
     def __init__(self) -> None:
         self.reaches: dict[int, tuple[int, int]] = {}
