@@ -89,13 +89,13 @@ def value_at(item: Any, key: str, where: str) -> Any:
     return item[key]
 
 
-def as_list(value: Any, name: str, where: str, of: str = "") -> list[Any]:
-    """Check that a value is a list; `of` says of what, for the message.
+def as_list(value: Any, name: str, where: str, things: str = "") -> list[Any]:
+    """Check that a value is a list; `things` says of what, for the message.
 
     Raises: TextError.
     """
     if not isinstance(value, list):
-        raise TextError(f'{where}: "{name}" is {kind_of(value)}. Write a list{of and f" of {of}"}.')
+        raise TextError(f'{where}: "{name}" is {kind_of(value)}. Write a list{things and f" of {things}"}.')
     return value
 
 
@@ -125,14 +125,14 @@ def as_name(value: Any, name: str, where: str) -> str:
     return text
 
 
-def check_as_many(values: Sequence[Any], of: Sequence[Any], names: tuple[str, str], where: str) -> None:
+def check_as_many(values: Sequence[Any], others: Sequence[Any], names: tuple[str, str], where: str) -> None:
     """Check that two lists have the same length.
 
     Raises: TextError.
     """
-    if len(values) != len(of):
+    if len(values) != len(others):
         raise TextError(
-            f"{where} has {len(values):,} {names[0]} and {len(of):,} {names[1]}. Give the same number of both."
+            f"{where} has {len(values):,} {names[0]} and {len(others):,} {names[1]}. Give the same number of both."
         )
 
 

@@ -55,14 +55,14 @@ def transitions(
     holds_a: Bool[np.ndarray, "role layer head"],
     holds_b: Bool[np.ndarray, "role_b layer_b head_b"],
     roles: tuple[str, ...],
-    of: tuple[str, ...] = COARSE_ROLES,
+    chosen: tuple[str, ...] = COARSE_ROLES,
 ) -> tuple[Transition, ...]:
     """Heads by their exact sets of roles before and after.
 
     Args:
         holds_a, holds_b: which head has which role under the reference, and under the compared checkpoint.
         roles: names along the role axis.
-        of: the roles to consider; roles that are not in `roles` are treated as roles of no head.
+        chosen: the roles to consider; roles that are not in `roles` are treated as roles of no head.
 
     Returns: transitions; every head is in exactly one of them, sorted by layer and head. Real changes come first, then
         by number of heads, then in the order of the roles.
@@ -70,7 +70,7 @@ def transitions(
     """
     check_heads(holds_a.shape, holds_b.shape, roles)
     before, after = (
-        {head: role_set for role_set, heads in combinations(holds, roles, of).items() for head in heads}
+        {head: role_set for role_set, heads in combinations(holds, roles, chosen).items() for head in heads}
         for holds in (holds_a, holds_b)
     )
     by_change: defaultdict[tuple[frozenset[str], frozenset[str]], list[Head]] = defaultdict(list)
@@ -79,7 +79,7 @@ def transitions(
     groups = [Transition(*sides, tuple(sorted(heads))) for sides, heads in by_change.items()]
 
     def sort_key(transition: Transition) -> tuple[bool, int, list[int], list[int]]:
-        before, after = (sorted(of.index(role) for role in side) for side in (transition.before, transition.after))
+        before, after = (sorted(chosen.index(role) for role in side) for side in (transition.before, transition.after))
         return transition.before == transition.after, -len(transition.heads), before, after
 
     return tuple(sorted(groups, key=sort_key))
@@ -120,7 +120,7 @@ def role_moved_most(
     holds_b: Bool[np.ndarray, "role layer head"],
     difference: Float[np.ndarray, "role layer head"],
     roles: tuple[str, ...],
-    of: tuple[str, ...],
+    choices: tuple[str, ...],
 ) -> str:
     """The role that most heads gain or lose; ties are resolved by the difference of scores.
 
@@ -128,14 +128,14 @@ def role_moved_most(
         holds_a, holds_b: which head has which role under the reference, and under the compared checkpoint.
         difference: mean of b - a; NaN where a role is not applicable.
         roles: names along the role axis.
-        of: the roles to choose from, at least one; of roles that tie in both, the first is taken.
+        choices: the roles to choose from, at least one; of roles that tie in both, the first is taken.
 
-    Returns: one of `of`. The difference of a role's scores is the mean over heads of their absolute difference.
+    Returns: one of `choices`. The difference of a role's scores is the mean over heads of their absolute difference.
     Raises: AnalysisError for different layers or heads; ValueError for a wrong number of role names.
     """
     n_changed = {change.role: change.changed for change in role_changes(holds_a, holds_b, roles)}
     sizes = np.nan_to_num(np.abs(difference)).mean(axis=(1, 2))
-    return max(of, key=lambda role: (n_changed[role], sizes[roles.index(role)]))
+    return max(choices, key=lambda role: (n_changed[role], sizes[roles.index(role)]))
 
 
 def head_moved_most(difference: Float[np.ndarray, "layer head"]) -> Head:
@@ -158,14 +158,14 @@ def changed_heads(
     holds_a: Bool[np.ndarray, "role layer head"],
     holds_b: Bool[np.ndarray, "role_b layer_b head_b"],
     roles: tuple[str, ...],
-    of: tuple[str, ...] = COARSE_ROLES,
+    chosen: tuple[str, ...] = COARSE_ROLES,
 ) -> Bool[np.ndarray, "layer head"]:
     """Heads that gain or lose any of some roles.
 
     Raises: AnalysisError for different layers or heads; ValueError for a wrong number of role names.
     """
     check_heads(holds_a.shape, holds_b.shape, roles)
-    return (holds_a != holds_b)[[role in of for role in roles]].any(axis=0)
+    return (holds_a != holds_b)[[role in chosen for role in roles]].any(axis=0)
 
 
 def busiest_layers(changed: Bool[np.ndarray, "layer head"]) -> tuple[int, int, int] | None:

@@ -60,7 +60,7 @@ def copy_table(finding: CopyFinding) -> "pd.DataFrame":
         "full": None if effects is None else np.full_like(nothing, effects.full),
         **{name: None if effects is None else getattr(effects, name) for name in CHANGES},
     }
-    table = pd.DataFrame({name: (nothing if of is None else of).ravel() for name, of in numbers.items()})
+    table = pd.DataFrame({name: (nothing if values is None else values).ravel() for name, values in numbers.items()})
     for name in ("looks", "writes", "matters"):
         holds = finding.columns[name].ravel() if name in finding.columns else [None] * len(table)
         table[f"in_{name}"] = pd.array(holds, "boolean")

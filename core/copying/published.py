@@ -71,18 +71,18 @@ def detector_weights(text: PassText, role: Role) -> Entries:
     # The commonest one, the shortest of several: of a text with a fixed period that of the copy before.
     distance = int(np.bincount(pairs[:, 0] - pairs[:, 1]).argmax())
     stripe = np.stack([np.arange(distance, n_queries), np.arange(n_queries - distance)], axis=1)
-    of = {
+    entries = {
         "mass": (pairs, 1 / len(np.unique(pairs[:, 0]))),
         "entries": (pairs, 1 / len(pairs)),
         "mul": (pairs, 1 / n_queries),
         "abs": (pairs, 2 / n_queries),
         "stripe": (stripe, 1 / len(stripe)),
     }
-    sizes = [len(at) for at, _ in of.values()]
+    sizes = [len(at) for at, _ in entries.values()]
     return Entries(
-        at=np.concatenate([at for at, _ in of.values()]),
-        sums=np.repeat([DETECTORS.index(name) for name in of], sizes),
-        weight=np.repeat([weight for _, weight in of.values()], sizes),
+        at=np.concatenate([at for at, _ in entries.values()]),
+        sums=np.repeat([DETECTORS.index(name) for name in entries], sizes),
+        weight=np.repeat([weight for _, weight in entries.values()], sizes),
     )
 
 

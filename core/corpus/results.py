@@ -318,14 +318,14 @@ class CorpusPart:
 
     def labels(self) -> tuple[HeadLabels, RareShares]:
         """Labels of heads by their most attended keys."""
-        at, of = (self.sums(name).total.astype(int) for name in (OFFSETS_AT, OFFSETS_OF))
+        at, cases = (self.sums(name).total.astype(int) for name in (OFFSETS_AT, OFFSETS_OF))
         rarest, two_rarest, column = self.sums(SURFACE).mean[-3:]
         chance = self.sums(RARE_CHANCE)
         n_texts = int(chance.n)
         rare = RareShares(
             rarest=rarest, two_rarest=two_rarest, column=column, chance=float(chance.mean), n_texts=n_texts
         )
-        return head_labels(positional_of_counts(at, of), rare), rare
+        return head_labels(positional_of_counts(at, cases), rare), rare
 
     def relations(self, alpha: float) -> "Relations":
         """Accuracy of every head at each of RELATION_NAMES, with texts as units."""

@@ -123,7 +123,7 @@ class RelationFact:
 class MentionFact:
     """How often a head selects a coreferent mention among the earlier ones, on texts with gold mentions."""
 
-    of: str
+    source: str
     """Name of these texts."""
     accuracy: float
     """Share of the mentions that refer back in the documents on which the head was not selected, 0 to 1."""
@@ -375,7 +375,7 @@ def followed_mentions(mentions: ReadMentions, alpha: float = 0.05) -> dict[Head,
     unseen = right[..., second_half][..., ~guesses[1][second_half]]
     return {
         (layer, head): MentionFact(
-            of=mentions.name,
+            source=mentions.name,
             accuracy=float(judgement.accuracy[0, layer, head]),
             low=float(judgement.low[0, layer, head]),
             high=float(judgement.high[0, layer, head]),

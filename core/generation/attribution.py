@@ -45,7 +45,7 @@ class Attribution:
 
         shown = [self.adds] if self.capped is None else [self.adds, self.capped]
         n_blocks = len(self.adds.blocks)
-        columns = {name: [*of.blocks, of.embedding, of.end] for name, of in zip(("adds", "capped"), shown)}
+        columns = {name: [*parts.blocks, parts.embedding, parts.end] for name, parts in zip(("adds", "capped"), shown)}
         names = [*(f"L{block} MLP" for block in range(n_blocks)), "embedding", "last biases"]
         layers = pd.array([*range(n_blocks), None, None], "Int64")
         return pd.DataFrame({"name": names, "layer": layers, **columns})

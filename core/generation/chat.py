@@ -66,7 +66,7 @@ def chat_text(checkpoint: Checkpoint, turns: Sequence[Turn]) -> Text:
     starts, ends = np.array(encoded["offset_mapping"]).T
     tokens = [np.flatnonzero((starts < end) & (ends > start)) for start, end in spans]
     ids = tuple(map(int, encoded["input_ids"]))
-    return text_of_ids(GivenTokens(ids, turns=tuple((int(of[0]), int(of[-1]) + 1) for of in tokens)))
+    return text_of_ids(GivenTokens(ids, turns=tuple((int(places[0]), int(places[-1]) + 1) for places in tokens)))
 
 
 def _check_plain(checkpoint: Checkpoint, turns: Sequence[Turn]) -> None:

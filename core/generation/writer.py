@@ -163,6 +163,6 @@ def prompt_ids(checkpoint: Checkpoint, text: Text, pass_settings: PassSettings) 
 def end_ids(checkpoint: Checkpoint) -> frozenset[int]:
     """Ids of the tokens with which a checkpoint ends a text."""
     model = checkpoint.full_model
-    model_ends = [getattr(of, "eos_token_id", None) for of in (model.generation_config, model.config)]
+    model_ends = [getattr(config, "eos_token_id", None) for config in (model.generation_config, model.config)]
     stated = next((ends for ends in model_ends if ends is not None), checkpoint.tokenizer.eos_token_id)
     return frozenset(stated if isinstance(stated, list | tuple) else () if stated is None else (stated,))

@@ -90,7 +90,7 @@ def notes_of(
         spans_of = zip(parsed.words.segments.tolist(), parsed.words.spans.tolist())
         numbers = _words_of_tokens(tokens, text, [(side, *span) for side, span in spans_of])
     strings = [("", *(getattr(parsed, name, ()) or ())) for name in ("lemmas", "entities")]
-    lemmas, entities = (tuple(of[number + 1] if len(of) > 1 else "" for number in numbers) for of in strings)
+    lemmas, entities = (tuple(given[number + 1] if len(given) > 1 else "" for number in numbers) for given in strings)
     matches = dict(zip(wanted.all_word_patterns, () if parsed is None else map(np.array, parsed.matches)))
     return TokenNotes(
         written=written,

@@ -187,9 +187,9 @@ def _too_short(finding: RoleFinding) -> str | None:
         return None
     n_texts = np.isfinite(scored.greatest).any(axis=2).sum(axis=0)
     named = [
-        f"for {role_title(role)} in {short:,} of {of:,} texts"
-        for role, short, of in zip(scored.roles, scored.out_of_reach(tau), n_texts, strict=True)
-        if 2 * short > of
+        f"for {role_title(role)} in {short:,} of {n_all:,} texts"
+        for role, short, n_all in zip(scored.roles, scored.out_of_reach(tau), n_texts, strict=True)
+        if 2 * short > n_all
     ]
     if not named:
         return None
@@ -220,11 +220,11 @@ def controls(arguments: argparse.Namespace) -> None:
     facts = finding_facts(ROLE_ANALYSIS, reading, finding, settings, facts_of_texts(texts))
     tests, positional = finding.tests, None
     if pass_settings.kind in MATCHED_PAIRS.kinds and compared:
-        pair_answers = {roles: answers(reading, question, texts, "pairs") for roles, question in compared.items()}
+        by_roles = {roles: answers(reading, question, texts, "pairs") for roles, question in compared.items()}
         how = settings.scores.direction, settings.criterion
         rows = different_rows(finding.numbers).tolist()
         matched = joined_tests(
-            matched_tests([list(of.values())[row] for row in rows], *how, roles) for roles, of in pair_answers.items()
+            matched_tests([list(pairs.values())[row] for row in rows], *how, roles) for roles, pairs in by_roles.items()
         )
         n_positional = matched.positional(tests).sum(axis=(1, 2))
         positional = {role: int(n_positional[tests.roles.index(role)]) for role in matched.roles}

@@ -241,17 +241,17 @@ def role_scores(texts: Sequence[TextMeasures], settings: ScoreSettings) -> RoleS
 
 
 def _role_scores(texts: Sequence[TextMeasures], settings: ScoreSettings) -> RoleScores:
-    of = texts[0].roles
+    roles = texts[0].roles
     if settings.scale == "share":
         shares = np.stack([text.shares for text in texts])
-        scores = np.stack([shares[:, of.shares.index(_directed(role, settings))] for role in of.records], axis=1)
+        scores = np.stack([shares[:, roles.shares.index(_directed(role, settings))] for role in roles.records], axis=1)
         applies = np.where(np.isnan(scores).all(axis=3), np.nan, 0)
-        return RoleScores(roles=of.names, scores=scores, uniform=applies, greatest=applies + 1, scale="share")
+        return RoleScores(roles=roles.names, scores=scores, uniform=applies, greatest=applies + 1, scale="share")
     measures = np.stack([text.measures for text in texts])
-    references = [of.references.index(_reference_of(role, settings)) for role in of.records]
+    references = [roles.references.index(_reference_of(role, settings)) for role in roles.records]
     return RoleScores(
-        roles=of.names,
-        scores=np.stack([_role_score(measures, of, role, settings) for role in of.records], axis=1),
+        roles=roles.names,
+        scores=np.stack([_role_score(measures, roles, role, settings) for role in roles.records], axis=1),
         uniform=np.stack([text.uniform for text in texts])[:, references],
         greatest=np.stack([text.greatest for text in texts])[:, references],
     )
@@ -267,11 +267,13 @@ def _reference_of(role: Role, settings: ScoreSettings) -> str:
 
 
 def _role_score(
-    measures: Float[np.ndarray, "text measure layer head"], of: RoleSet, role: Role, settings: ScoreSettings
+    measures: Float[np.ndarray, "text measure layer head"], roles: RoleSet, role: Role, settings: ScoreSettings
 ) -> Float[np.ndarray, "text layer head"]:
     if settings.direction != "both" or not role.directions:
-        return measures[:, of.measures.index(_reference_of(role, settings))]
-    return mean_of_known(measures[:, [of.measures.index(f"{role.name} {direction}") for direction in role.directions]])
+        return measures[:, roles.measures.index(_reference_of(role, settings))]
+    return mean_of_known(
+        measures[:, [roles.measures.index(f"{role.name} {direction}") for direction in role.directions]]
+    )
 
 
 def mean_of_known(values: Float[np.ndarray, "text direction *cell"]) -> Float[np.ndarray, "text *cell"]:

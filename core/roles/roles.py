@@ -244,12 +244,12 @@ def shown_roles_of_all(
 
 
 def combinations(
-    holds: Bool[np.ndarray, "role layer head"], roles: tuple[str, ...], of: tuple[str, ...] = COARSE_ROLES
+    holds: Bool[np.ndarray, "role layer head"], roles: tuple[str, ...], chosen: tuple[str, ...] = COARSE_ROLES
 ) -> dict[frozenset[str], tuple[tuple[int, int], ...]]:
     """Heads by their exact combination of roles: the regions of a Venn diagram.
 
     Args:
-        of: the roles to combine; roles that are not in `roles` are treated as roles of no head.
+        chosen: the roles to combine; roles that are not in `roles` are treated as roles of no head.
 
     Returns: combination -> its heads as (layer, head), in reading order. Every head is in exactly one combination,
         possibly the empty one; combinations without heads are left out.
@@ -258,7 +258,7 @@ def combinations(
     heads_of: defaultdict[frozenset[str], list[tuple[int, int]]] = defaultdict(list)
     for layer, head in np.ndindex(holds.shape[1:]):
         held = {role for role, is_held in zip(roles, holds[:, layer, head], strict=True) if is_held}
-        heads_of[frozenset(held.intersection(of))].append((layer, head))
+        heads_of[frozenset(held.intersection(chosen))].append((layer, head))
     return {combination: tuple(heads) for combination, heads in heads_of.items()}
 
 

@@ -304,7 +304,7 @@ class DirectPath:
         self._unembedded = arguments[0].flatten(0, -2)[self._position]
         self._raw = self._row(output)
         # Normalisations compute in float32, whatever the format of the model.
-        self._precision = max(torch.finfo(of).eps for of in (output.dtype, weight_in(module).dtype, torch.float32))
+        self._precision = max(torch.finfo(kind).eps for kind in (output.dtype, weight_in(module).dtype, torch.float32))
 
 
 def weighted_rows(matrix: Float[Tensor, "row channel"], weights: Float[Tensor, " row"]) -> Float[Tensor, " channel"]:

@@ -53,7 +53,7 @@ def ov_signs(checkpoint: Checkpoint, text: PassText) -> Float[np.ndarray, "layer
     """
     attention = checkpoint.attentions[text.kind]
     path = direct_path(checkpoint, text, PassSettings(text.kind), len(text.queries.ids) - 1)
-    values = {layer: of.from_embedding() for layer, of in _value_weights(checkpoint, path.model, text).items()}
+    values = {layer: own.from_embedding() for layer, own in _value_weights(checkpoint, path.model, text).items()}
     signs = np.full((attention.n_layers, attention.n_heads), np.nan)
     for layer, (circuits, sizes) in _circuits(path, values, attention).items():
         for head, circuit, size in zip(remaining_heads(layer, attention), circuits, sizes, strict=True):

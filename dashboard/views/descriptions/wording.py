@@ -150,7 +150,7 @@ def _right(fact: accuracies.RelationFact) -> str:
 
 def _of_mentions(fact: accuracies.MentionFact) -> str:
     return (
-        f"right in {percent(fact.accuracy, 0)} of {fact.n_cases:,} cases in the other half of {fact.of}, interval "
+        f"right in {percent(fact.accuracy, 0)} of {fact.n_cases:,} cases in the other half of {fact.source}, interval "
         f"{_interval(fact.low, fact.high)}; the better of two simple guesses gets "
         f"{percent(max(fact.nearest, fact.same_word), 0)}{_where_wrong(fact)}{_beside_others(fact.control)}"
     )

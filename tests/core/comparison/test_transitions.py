@@ -59,7 +59,7 @@ def test_transitions_of_most_heads_come_first_within_changed_and_unchanged():
 
 
 def test_other_roles_can_be_asked_about():
-    found = transitions(BEFORE, AFTER, NAMES, of=("delimiter:sep", "sink"))
+    found = transitions(BEFORE, AFTER, NAMES, chosen=("delimiter:sep", "sink"))
     assert [(one.before, one.after, one.heads) for one in found[:2]] == [
         (NONE, frozenset({"delimiter:sep"}), ((0, 2),)),
         (frozenset({"delimiter:sep"}), NONE, ((1, 1),)),
@@ -112,8 +112,8 @@ def test_gained_and_lost_are_counted_by_layer():
 
 def test_heads_that_change_only_other_roles_are_not_changed():
     assert np.argwhere(changed_heads(BEFORE, AFTER, NAMES)).tolist() == [[0, 1], [1, 0], [1, 1], [1, 2]]
-    assert np.argwhere(changed_heads(BEFORE, AFTER, NAMES, of=("delimiter:sep",))).tolist() == [[0, 2], [1, 1]]
-    assert not changed_heads(BEFORE, AFTER, NAMES, of=("sink",)).any()
+    assert np.argwhere(changed_heads(BEFORE, AFTER, NAMES, chosen=("delimiter:sep",))).tolist() == [[0, 2], [1, 1]]
+    assert not changed_heads(BEFORE, AFTER, NAMES, chosen=("sink",)).any()
 
 
 def changed_by_layer(*counts):

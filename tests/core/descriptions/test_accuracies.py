@@ -134,7 +134,7 @@ def test_a_head_is_judged_on_the_documents_on_which_it_was_not_chosen():
     found, lucky = facts[FINDER], facts[LUCKY]
     unseen = np.arange(1, N_TEXTS, 2)
     right, nearest = unseen % 10 != 9, unseen % 4 == 3
-    assert (found.n_cases, found.n_documents, found.of) == (len(unseen), len(unseen), "stories")
+    assert (found.n_cases, found.n_documents, found.source) == (len(unseen), len(unseen), "stories")
     assert (found.accuracy, found.nearest, found.same_word) == pytest.approx((right.mean(), 0.5, 0.5))
     p = 6 * ttest_rel(right.astype(float), nearest.astype(float), alternative="greater").pvalue
     assert found.p_value == pytest.approx(p)

@@ -28,7 +28,7 @@ RELATION = RelationFact(
     where_wrong=0.7, surplus=0.1, n_cases=50, p_value=0.001, control=CONTROL,
 )  # fmt: skip
 MENTIONED = MentionFact(
-    of="stories", accuracy=0.9, low=0.8, high=1.0, nearest=0.5, same_word=0.5, where_wrong=0.8, surplus=0.1,
+    source="stories", accuracy=0.9, low=0.8, high=1.0, nearest=0.5, same_word=0.5, where_wrong=0.8, surplus=0.1,
     n_cases=40, n_documents=40, p_value=0.01, control=CONTROL,
 )  # fmt: skip
 REST = ShareFact(target="cls", share=0.6, low=0.5, high=0.7, even=0.1)

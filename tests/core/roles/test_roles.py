@@ -65,7 +65,7 @@ def test_combinations_list_heads_in_reading_order_without_finer_kinds():
 
 
 def test_combinations_of_chosen_roles_ignore_the_others():
-    assert combinations(EXAMPLE, ROLES, of=("delimiter:cls",)) == {
+    assert combinations(EXAMPLE, ROLES, chosen=("delimiter:cls",)) == {
         frozenset(): ((0, 0), (1, 0), (1, 1), (1, 2)),
         frozenset({"delimiter:cls"}): ((0, 1), (0, 2)),
     }

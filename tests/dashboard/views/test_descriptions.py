@@ -33,7 +33,7 @@ SUBJECT = RelationFact(
     control=KeyControl(to_right=0.27, from_others=0.01, p_value=1e-9, beats=True, from_everywhere=False),
 )  # fmt: skip
 MENTIONED = MentionFact(
-    of="own.jsonl", accuracy=0.61, low=0.5, high=0.72, nearest=0.19, same_word=0.43, where_wrong=0.58, surplus=0.02,
+    source="own.jsonl", accuracy=0.61, low=0.5, high=0.72, nearest=0.19, same_word=0.43, where_wrong=0.58, surplus=0.02,
     n_cases=80, n_documents=8, p_value=0.02,
     control=KeyControl(to_right=0.12, from_others=0.08, p_value=0.4, beats=False, from_everywhere=True),
 )  # fmt: skip
