@@ -70,14 +70,14 @@ def asked_settings(analysis: AnyAnalysis, options: Namespace) -> Any:
 
 
 def read_inputs(
-    analysis: AnyAnalysis, settings: Any, options: Namespace, on: ReadBy, given: Callable[[], Any], watch: Watch
+    analysis: AnyAnalysis, settings: Any, options: Namespace, read_by: ReadBy, given: Callable[[], Any], watch: Watch
 ) -> tuple[Reading[Any], ReadInputs]:
     """Inputs as a checkpoint reads them, for a command or a call. Once the checkpoint is checked, `given` returns
     texts, or what else the file of a command holds.
 
     Raises: AnalysisError of any stage.
     """
-    inputs, (checkpoint, pass_settings) = analysis.usage.inputs, on
+    inputs, (checkpoint, pass_settings) = analysis.usage.inputs, read_by
     analysis.question(settings).check(pass_settings.kind)
     analysis.check(checkpoint)
     if inputs is None:
@@ -87,7 +87,7 @@ def read_inputs(
         inputs.check(checkpoint, options, settings)
         read = inputs.read(given(), checkpoint, options, settings, watch)
     too_long = analysis.too_long or options.too_long
-    return reading_of(*on, read.inputs, too_long, options.answer, analysis.text_of), read
+    return reading_of(*read_by, read.inputs, too_long, options.answer, analysis.text_of), read
 
 
 def _run(analysis: AnyAnalysis, options: Namespace) -> None:
@@ -102,10 +102,10 @@ def _run(analysis: AnyAnalysis, options: Namespace) -> None:
         given: Any = read_texts(options.texts, options.text_columns, options.parser if usage.parses else None)
     else:
         given = usage.inputs.in_file(options, progress_bar)
-    on = loaded(options)
+    read_by = loaded(options)
     for other in filter(None, (table.analysis for table in second.values())):
-        other.check(on[0])
-    reading, read = read_inputs(analysis, settings, options, on, lambda: given, progress_bar)
+        other.check(read_by[0])
+    reading, read = read_inputs(analysis, settings, options, read_by, lambda: given, progress_bar)
     for table in second.values():
         table.check(reading, read.settings)
     finding = find_in(analysis, reading, read.settings, progress_bar)

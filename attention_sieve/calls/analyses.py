@@ -111,13 +111,13 @@ def _docstring(analysis: AnyAnalysis, sentences: Mapping[str, tuple[Any, str]]) 
 
 def _finding(analysis: AnyAnalysis, checkpoint: Checkpoint, texts: Any, given: Mapping[str, Any]) -> Finding:
     options, inputs = _options(analysis, given, checkpoint.files), analysis.usage.inputs
-    settings, on = asked_settings(analysis, options), (checkpoint, pass_settings_of(checkpoint, given))
+    settings, read_by = asked_settings(analysis, options), (checkpoint, pass_settings_of(checkpoint, given))
 
     def as_in_file() -> Any:
         read_texts = partial(parsed, given=given)
         return read_texts(texts) if inputs is None else inputs.given(texts, options, read_texts)
 
-    reading, read = read_inputs(analysis, settings, options, on, as_in_file, watched)
+    reading, read = read_inputs(analysis, settings, options, read_by, as_in_file, watched)
     asked = analysis if analysis.usage.reading_analysis is None else analysis.usage.reading_analysis(reading)
     result = find_in(asked, reading, read.settings, watched)
     facts = finding_facts(asked, reading, result, read.settings, read.facts)
