@@ -378,6 +378,7 @@ NOT_EXPLANATION: Final = (
     "without that head."
 )
 
+HOW_TO_READ: Final = "How to read it"
 HOW: Final = "How it is computed"
 READMES: Final = (
     "In the project's folder, `dashboard/README.md` says what the numbers mean and what they do not mean, "
@@ -602,6 +603,10 @@ def filled_by_test(tau: float, scale: Scale) -> str:
 def model_name(name: str) -> str:
     """Name of a checkpoint in titles and file names: the last part of a path, or the model behind `bundled`."""
     return BUNDLED_MODEL if name == BUNDLED else name if name.count("/") < 2 else PurePath(name).name
+
+
+def n_layers_and_heads(n_layers: int, n_heads: int) -> str:
+    return f", {n_layers} layers × {n_heads} heads"
 
 
 def beside_others(to_right: float, from_others: float) -> str:

@@ -60,5 +60,12 @@ def by_kind(channel: Any, title: str, looks: Sequence[KindLook], values: Sequenc
         "kind of head",
         type="nominal",
         scale=alt.Scale(domain=[look.label for look in looks], range=list(values)),
-        legend=alt.Legend(orient="bottom", columns=3, title=title, symbolOpacity=1, symbolSize=90, labelLimit=0),
+        legend=alt.Legend(
+            orient="bottom",
+            columns=alt.expr("width < 600 ? 3 : 0"),  # 0: all in one row
+            title=title,
+            symbolOpacity=1,
+            symbolSize=90,
+            labelLimit=0,
+        ),
     )

@@ -38,7 +38,9 @@ DEFAULTS: Final = TrainingSettings()
 
 
 def show() -> None:
-    frame.page("Fine-tune", wording.SEE, _finetune, NOTES, settings=drawer.device_settings)
+    frame.page(
+        "Fine-tune", wording.SEE, _finetune, NOTES, about=frame.about_checkpoint(), settings=drawer.device_settings
+    )
 
 
 def _finetune() -> None:

@@ -69,9 +69,9 @@ _first_heads: Final[WeakKeyDictionary[TextAttention, Head]] = WeakKeyDictionary(
 def show() -> None:
     """Draw the page, or for a new visitor the riddle before it."""
     if word_swap.is_on():
-        import_module("attention_sieve.dashboard.views.word_swap.page").show(wording.PROMISE)
+        import_module("attention_sieve.dashboard.views.word_swap.page").show()
     elif not riddle.show(wording.PROMISE):
-        frame.page(shared_wording.TITLE, wording.SEE, _inspect, _notes, promise=wording.PROMISE)
+        frame.page(shared_wording.TITLE, wording.SEE, _inspect, _notes, about=frame.about_checkpoint())
 
 
 def _notes() -> frame.Notes:

@@ -53,7 +53,7 @@ PAGE: Final = "laboratory"
 
 
 def show() -> None:
-    frame.page("Laboratory", wording.SEE, _laboratory, NOTES, settings=drawer.device_settings)
+    frame.page("Laboratory", wording.SEE, _laboratory, NOTES, about="", settings=drawer.device_settings)
 
 
 def _laboratory() -> None:

@@ -75,9 +75,8 @@ def test_texts_are_taken_at_even_steps(monkeypatch):
 def test_sentences_say_what_there_is_and_nothing_else():
     nan = float("nan")
     assert wording.summary(None, nan, nan, "nats", (1, 1), 1) == "1 head compared on 1 text."
-    said = wording.summary(("L0 H1", "L1 H0", 0.01234), 0.25, 0.125, "nats", (2, 5), 12)
-    assert said.startswith("12 heads compared on 2 of 5 texts, evenly spaced. ")
-    assert "**L0 H1 and L1 H0** look at the same words most closely (0.0123 nats apart; 0 is equal" in said
+    said = wording.summary(0.01234, 0.25, 0.125, "nats", (2, 5), 12)
+    assert said.startswith("0.0123 nats apart; 0 is equal attention. 12 heads compared on 2 of 5 texts, evenly")
     assert "no more alike" in said
     assert "within 0.1 nats" in wording.groups_of([1, 1], 0.1, "nats")
     assert wording.groups_of([5, 2, 1], 0.1, "nats") == (
