@@ -9,7 +9,7 @@ from jaxtyping import Bool
 
 from attention_sieve.core.attention.settings import head_name
 from attention_sieve.core.similarity.analysis import distance_table
-from attention_sieve.core.similarity.distances import MOST, layer_distances, nearest_heads
+from attention_sieve.core.similarity.distances import MOST, layer_distances, nearest_heads, within_and_between
 from attention_sieve.core.similarity.layout import HeadPlane, groups
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
@@ -106,8 +106,9 @@ def tree(similar: Similar) -> None:
 
 
 def layers(similar: Similar) -> None:
-    st.markdown(wording.LAYERS_NOTE)
-    values = layer_distances(similar.arranged.distances)
+    distances = similar.arranged.distances
+    st.markdown(f"{wording.LAYERS_NOTE} {wording.within_a_layer(*within_and_between(distances), similar.unit)}")
+    values = layer_distances(distances)
     names = tuple(f"L{layer}" for layer in range(len(values)))
     title, sides = "Mean distance between the heads of two layers", ("layer", "other layer")
     figure = distance_matrix(values, *(MatrixSide(side, names) for side in sides), title=title, unit=similar.unit)

@@ -15,7 +15,6 @@ from attention_sieve.core.similarity.distances import (
     DistanceSettings,
     closest_pair,
     present_heads,
-    within_and_between,
 )
 from attention_sieve.core.surface.analysis import SURFACE_ANALYSIS
 from attention_sieve.core.surface.statistics import behaviours
@@ -105,7 +104,6 @@ def _say(arranged: Arranged, unit: str, n_all: int) -> None:
         wording.NO_PAIR if pair is None else wording.closest(head_name(*pair[0]), head_name(*pair[1])),
         wording.summary(
             None if pair is None else pair[2],
-            *within_and_between(arranged.distances),
             unit,
             (arranged.divergences.n_texts, n_all),
             int(present_heads(arranged.distances).sum()),

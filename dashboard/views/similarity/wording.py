@@ -101,28 +101,23 @@ def closest(head: str, other: str) -> str:
     return f"**{head} and {other}** look at the same words most closely."
 
 
-def summary(
-    distance: float | None,
-    within: float,
-    between: float,
-    unit: str,
-    n_texts: tuple[int, int],
-    n_heads: int,
-) -> str:
-    """How close the closest pair is, and whether heads of the same layer are more alike than others (NaN without such
-    pairs)."""
+def summary(distance: float | None, unit: str, n_texts: tuple[int, int], n_heads: int) -> str:
+    """How close the closest pair is, of how many heads on how many texts."""
     n_compared, n_all = n_texts
-    texts = f"{n_compared:,} of {n_all:,} texts, evenly spaced" if n_compared < n_all else counted(n_all, "text")
-    sentences = [f"{counted(n_heads, 'head')} compared on {texts}."]
-    if distance is not None:
-        sentences.insert(0, f"{distance:.3g} {unit} apart; 0 is equal attention.")
-    if within == within and between == between:
-        closer = "more" if within < between else "no more"
-        sentences.append(
-            f"Heads of one layer are {closer} alike than heads of different layers ({within:.3g} against "
-            f"{between:.3g} {unit} on average)."
-        )
-    return " ".join(sentences)
+    texts = f"{n_compared:,} of {n_all:,} texts" if n_compared < n_all else counted(n_all, "text")
+    compared = f"{counted(n_heads, 'head')} compared on {texts}."
+    return compared if distance is None else f"{distance:.3g} {unit} apart; 0 is equal. {compared}"
+
+
+def within_a_layer(within: float, between: float, unit: str) -> str:
+    """Whether heads of the same layer are more alike than others; empty without such pairs (NaN)."""
+    if within != within or between != between:
+        return ""
+    closer = "more" if within < between else "no more"
+    return (
+        f"Heads of one layer are {closer} alike than heads of different layers ({within:.3g} against {between:.3g} "
+        f"{unit} on average)."
+    )
 
 
 def groups_of(sizes: Sequence[int], cut: float, unit: str) -> str:
