@@ -21,6 +21,7 @@ from attention_sieve.dashboard.state import Choice
 LONGEST_LINE: Final = 110
 LONGEST_QUOTE: Final = 60
 COMPARED: Final = "compared checkpoint"
+DIFFERENCES: Final = "compared minus reference (b - a)"
 CORPUS_NAMES: Final = {controls.UPLOAD: "uploaded texts", controls.TYPED: "typed texts"}
 """Names of corpora in titles, where they differ from the option in the sidebar."""
 
@@ -56,7 +57,7 @@ def comparison_facts(
         COMPARED: compared.files.name,
         "its revision": compared.files.revision or "local",
         "its fingerprint": compared.files.fingerprint,
-        "differences": "compared minus reference (b - a)",
+        "differences": DIFFERENCES,
     }
 
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import streamlit as st
 
-from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.looks import predicted
 from attention_sieve.core.attention.settings import Head, head_name, head_names
 from attention_sieve.core.errors import AnalysisError, TextTooLong
@@ -23,7 +22,7 @@ from attention_sieve.dashboard.figures.text.common import in_common
 from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.views.arcs import attention_of, linked_arcs, look_at, move_window, take_look
 from attention_sieve.dashboard.views.comparison import wording
-from attention_sieve.dashboard.views.comparison.numbers import CheckpointFocus, all_heads_on
+from attention_sieve.dashboard.views.comparison.numbers import Compared, Visits
 from attention_sieve.dashboard.views.pickers import thirds, toggle
 from attention_sieve.dashboard.views.text.on_screen import waiting
 
@@ -34,25 +33,25 @@ GROUP: Final = Group("compare")
 """Group of the arcs, which highlight, pin and scroll together and share settings."""
 
 
-def same_head_in_both(inference: Inference, focus: CheckpointFocus, text: Text) -> None:
+def same_head_in_both(visits: Visits, shown: Compared, text: Text) -> None:
     """Draw the arcs of the chosen heads under both and their difference, and show what each checkpoint predicts."""
     try:
-        heads = focus.heads[-MOST_HEADS:]
-        attentions = _attentions(inference, focus, text)
-        predictions = _predictions(inference, focus, text)
-        aligned = _aligned(text, attentions, focus, heads) if heads else wording.ARCS_HINT
+        heads = shown.heads[-MOST_HEADS:]
+        attentions = _attentions(visits, text)
+        predictions = _predictions(visits, text)
+        aligned = _aligned(text, attentions, shown.names, heads) if heads else wording.ARCS_HINT
         if isinstance(aligned, str):
             st.info(aligned)
-            for letter, name, prediction in zip("ab", focus.names, predictions):
+            for letter, name, prediction in zip("ab", shown.names, predictions):
                 st.markdown(wording.side(letter, plain(name), prediction))
             return
         if attentions[0].overview is not None:
-            move_window(focus.pair.engines[0], text, attentions[0], attentions[0].overview, heads)
+            move_window(visits[0].engine, text, attentions[0], attentions[0].overview, heads)
         in_a, in_b = aligned
         _draw("arcs controls", replace(in_a, label=wording.CONTROLS), "alone")
         with st.container(key="both texts"):
             left, middle, right = thirds()
-        for column, letter, name, prediction, maps in zip((left, middle), "ab", focus.names, predictions, aligned):
+        for column, letter, name, prediction, maps in zip((left, middle), "ab", shown.names, predictions, aligned):
             with column:
                 st.markdown(wording.side(letter, plain(name), prediction))
                 _draw(f"arcs {letter}", maps)
@@ -70,26 +69,22 @@ def same_head_in_both(inference: Inference, focus: CheckpointFocus, text: Text) 
         show_error(error)
 
 
-def _attentions(inference: Inference, focus: CheckpointFocus, text: Text) -> tuple[TextAttention, TextAttention]:
+def _attentions(visits: Visits, text: Text) -> tuple[TextAttention, TextAttention]:
     """The attention under both; a text too long for either is cut only if the reader asks for it."""
     try:
-        return _both_attentions(inference, focus, text, "error")
+        return _both_attentions(visits, text, "error")
     except TextTooLong:
         if not toggle(shared_wording.CUT_THIS, key="cut"):
             raise
-    return _both_attentions(inference, focus, text, "truncate")
+    return _both_attentions(visits, text, "truncate")
 
 
-def _both_attentions(
-    inference: Inference, focus: CheckpointFocus, text: Text, too_long: TooLong
-) -> tuple[TextAttention, TextAttention]:
+def _both_attentions(visits: Visits, text: Text, too_long: TooLong) -> tuple[TextAttention, TextAttention]:
     start = state.window_start(text)
     with waiting() as report:
         a, b = (
-            inference.look(
-                engine, text, all_heads_on(focus.choice, engine), start=start, too_long=too_long, report=report
-            )[0]
-            for engine in focus.pair.engines
+            visit.inference.look(visit.engine, text, visit.settings, start=start, too_long=too_long, report=report)[0]
+            for visit in visits
         )
     return a, b
 
@@ -101,7 +96,7 @@ def _draw(key: str, maps: AttentionMaps, controls: Controls = "without") -> None
 
 
 def _aligned(
-    text: Text, attentions: tuple[TextAttention, TextAttention], focus: CheckpointFocus, heads: list[Head]
+    text: Text, attentions: tuple[TextAttention, TextAttention], names: tuple[str, str], heads: list[Head]
 ) -> tuple[AttentionMaps, AttentionMaps] | str:
     """Attention on common tokens if both tokenise the text alike, else on words; or a sentence why neither works."""
     a, b = attentions
@@ -115,7 +110,7 @@ def _aligned(
         )
     if common.is_on_words:
         st.info(wording.ON_WORDS)
-    label_a, label_b = (f"Attention of {head_names(heads)} in {name}" for name in focus.names)
+    label_a, label_b = (f"Attention of {head_names(heads)} in {name}" for name in names)
     in_a = AttentionMaps(
         queries=common.queries,
         keys=common.keys,
@@ -127,11 +122,10 @@ def _aligned(
     return in_a, replace(in_a, attention=common.b, label=label_b)
 
 
-def _predictions(inference: Inference, focus: CheckpointFocus, text: Text) -> list[str]:
+def _predictions(visits: Visits, text: Text) -> list[str]:
     with waiting() as report:
         predictions: list[Prediction | None] = [
-            inference.on_screen(engine, predicted, text, all_heads_on(focus.choice, engine), report=report)
-            for engine in focus.pair.engines
+            visit.inference.on_screen(visit.engine, predicted, text, visit.settings, report=report) for visit in visits
         ]
     return [
         shared_wording.EMBEDS_ONLY if prediction is None else prediction_sentence(prediction)

@@ -1,9 +1,10 @@
 """Checkpoints against a reference on the same texts: scores, tests and divergence for the page Compare."""
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
@@ -14,16 +15,17 @@ from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.memory import new_number
 from attention_sieve.core.attention.settings import Head, PassSettings
 from attention_sieve.core.command_lines import command_line, given_options
-from attention_sieve.core.comparison.differences import ROUNDING, LayerShift, layer_shift
+from attention_sieve.core.comparison.differences import ROUNDING, LayerShift, PairedTests, layer_shift
 from attention_sieve.core.comparison.finding import RoleComparison, compared
 from attention_sieve.core.comparison.question import COMPARISON, ComparedText, divergences
-from attention_sieve.core.comparison.sizes import LEAST_DIFFERENCE
-from attention_sieve.core.comparison.transitions import head_moved_most, role_moved_most
+from attention_sieve.core.comparison.sizes import LEAST_DIFFERENCE, is_large
+from attention_sieve.core.comparison.transitions import changed_heads, head_moved_most, role_moved_most
 from attention_sieve.core.finetuning.chance import AgainstChance
 from attention_sieve.core.roles.finding import RoleFinding, role_finding
 from attention_sieve.core.roles.hypotheses import Criterion, HeadTests
 from attention_sieve.core.roles.measures import RoleScores, Scale, TextMeasures, joined, role_scores
 from attention_sieve.core.roles.question import each_alone, scores_question
+from attention_sieve.core.roles.roles import shown_roles_of_all
 from attention_sieve.core.texts.equal import text_numbers
 from attention_sieve.core.texts.parsers import parser_option
 from attention_sieve.core.texts.text import Text
@@ -33,6 +35,15 @@ from attention_sieve.dashboard.progress import in_its_place, with_progress
 from attention_sieve.dashboard.state import Choice, chosen_heads
 from attention_sieve.dashboard.views.asking import policy
 from attention_sieve.dashboard.views.descriptions.sentences import Sentences
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.role_grid.grid import References
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+Visits = tuple[Visit, Visit]
+"""What the page works with, for the reference and for the compared checkpoint."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -89,11 +100,6 @@ class ComparedCheckpoint:
         return self.tests[0].mean.shape == self.tests[1].mean.shape
 
 
-def all_heads_on(choice: Choice, engine: Engine) -> PassSettings:
-    """Settings of a pass on this page: no head is switched off."""
-    return PassSettings(choice.pass_settings(engine).kind)
-
-
 @in_its_place
 def scored(
     inference: Inference, engines: tuple[Engine, Engine], choice: Choice, texts: tuple[Text, ...]
@@ -103,7 +109,7 @@ def scored(
     Raises: AnalysisError of any stage; EveryTextTooLong when no text is left.
     """
     too_long = policy()
-    settings = (all_heads_on(choice, engines[0]), all_heads_on(choice, engines[1]))
+    settings = (choice.pass_settings(engines[0]), choice.pass_settings(engines[1]))
     question = (engines, texts, settings, too_long)
     key = (*question, choice.score_settings, choice.roles)
     if (cached := memory().get("comparison", key)) is not None:
@@ -142,7 +148,7 @@ def _with_further(
     sides: list[RoleScores] = []
     compared = tuple(texts[position] for position in answers.positions)
     for side, engine in enumerate(engines):
-        settings, measures = all_heads_on(choice, engine), [text.sides[side] for text in answers.results]
+        settings, measures = choice.pass_settings(engine), [text.sides[side] for text in answers.results]
         parts: list[Sequence[TextMeasures]] = [measures]
         for names in each_alone(choice.roles)[1:]:
             further = _further(inference, engine, names, compared, settings)
@@ -228,15 +234,15 @@ def least_key(scale: Scale) -> str:
     return f"least difference of {scale}"
 
 
-def chosen_least(scale: Scale) -> float | None:
-    """The least difference as the reader has set it, or their link, which the summary reads before the widget is drawn;
-    None for the usual one."""
+def chosen_least(scale: Scale) -> float:
+    """The least difference as the reader has set it, or their link, which the summary reads before the widget is
+    drawn."""
     value = st.session_state.get(least_key(scale), st.query_params.get(least_key(scale)))
     try:
         least = float("nan" if value is None else value)
     except ValueError:
-        return None
-    return least if 0 <= least < math.inf else None
+        least = math.nan
+    return least if 0 <= least < math.inf else LEAST_DIFFERENCE[scale]
 
 
 @dataclass(frozen=True)
@@ -250,86 +256,152 @@ class TrainingHistory:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CheckpointFocus:
-    """The selected compared checkpoint, among all that were chosen."""
+class Compared:
+    """Roles under two checkpoints of one shape, the reference (a) and another (b), on the same texts, wherever the
+    scores come from."""
 
-    choice: Choice
-    pair: ComparedCheckpoint
-    pairs: Sequence[ComparedCheckpoint]
-    """All pairs with the same shape; maps share a scale over them."""
-    coarse: tuple[str, ...]
-    """Coarse roles that apply under either checkpoint."""
-    fine: tuple[str, ...]
-    training: TrainingHistory
-    texts: tuple[Text, ...]
-    """Those that both were scored on."""
+    names: tuple[str, str]
+    fingerprints: tuple[str, str]
+    tests: tuple[HeadTests, HeadTests]
+    references: tuple[References, References]
+    """Mean scores of uniform and of the best attention under each."""
+    paired: PairedTests | None
+    """Tests of how the scores differ; None where these are not known text by text."""
+    all_tests: Sequence[tuple[HeadTests, HeadTests]]
+    """Of every checkpoint that is compared with the reference: maps share a scale over them."""
+    scale: Scale
+    correction: str
+    least: float
+    """The least difference of two means that counts as large."""
+    facts: dict[str, str]
+    """Provenance of files."""
+    rows: Callable[[], "pd.DataFrame"]
+    """The table: a row per role, layer and head."""
+    note: str | None = None
+    """A further sentence about the texts."""
+    training: str = ""
+    """Begins a sentence on the training that led from (a) to (b); empty if unknown."""
+    n_removed: int = 0
+    """Number of heads that do not count."""
     sentences: tuple[Sentences | None, Sentences | None] = (None, None)
-    """Descriptions of the heads under the reference and the compared checkpoint; None where they need a pass."""
-    least_difference: float | None = None
-    """As the reader has set it, or their link; None for the usual one."""
-
-    @cached_property
-    def compared(self) -> RoleComparison:
-        """Both checkpoints, if they are of one shape."""
-        criterion = self.choice.criterion
-        tests = memory().get_or_put(  # without the scores, which are kept already, and without tau
-            "tests of differences",
-            (self.pair.scored.key, criterion.alpha, criterion.correction, criterion.family),
-            lambda: compared(self.pair.sides, [self.choice.dtype]).tests,
-        )
-        return RoleComparison(sides=self.pair.sides, tests=tests, least_difference=self.least)
+    """Descriptions of the heads under each; None where they need a pass."""
+    on_inspect: bool = True
+    """Whether the page Inspect shows the reference."""
 
     @property
-    def least(self) -> float:
-        """The least difference of two means that counts as large."""
-        return LEAST_DIFFERENCE[self.choice.scale] if self.least_difference is None else self.least_difference
+    def roles(self) -> tuple[str, ...]:
+        return self.tests[0].roles
+
+    @cached_property
+    def coarse_and_fine(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The roles that apply under either checkpoint."""
+        return shown_roles_of_all([tests.mean for tests in self.tests], self.roles)
+
+    @property
+    def coarse(self) -> tuple[str, ...]:
+        return self.coarse_and_fine[0]
+
+    @property
+    def holds(self) -> tuple[Bool[np.ndarray, "role layer head"], Bool[np.ndarray, "role layer head"]]:
+        return self.tests[0].holds, self.tests[1].holds
+
+    @cached_property
+    def difference(self) -> Float[np.ndarray, "role layer head"]:
+        """Mean of b - a."""
+        return self.tests[1].mean - self.tests[0].mean if self.paired is None else self.paired.difference
+
+    @property
+    def changed(self) -> Bool[np.ndarray, "layer head"]:
+        """Which heads gain or lose a coarse role."""
+        return changed_heads(*self.holds, self.roles, self.coarse)
+
+    @property
+    def large(self) -> Bool[np.ndarray, "role layer head"] | None:
+        """Which scores differ significantly, and by so much that it matters."""
+        return None if self.paired is None else self.paired.differs & is_large(self.paired, self.least)
 
     @cached_property
     def role(self) -> str:
         """The role that changed most, shown first."""
-        difference = self.compared.tests.difference
-        return role_moved_most(*self.compared.holds, difference, self.pair.roles, self.coarse)
-
-    @property
-    def names(self) -> tuple[str, str]:
-        reference, compared = self.pair.engines
-        return reference.files.name, compared.files.name
-
-    @property
-    def facts(self) -> dict[str, str]:
-        facts = comparison_facts(self.choice, self.pair.engines, len(self.texts), self.pair.scored.n_tokens)
-        own = self.compared.facts if self.pair.same_shape else {}
-        return facts | own | {"command": self._commands}
-
-    @property
-    def _commands(self) -> str:
-        """Lines that score the texts under both, and compare the scores if each head of one is a head of the other."""
-        choice, criterion = replace(self.choice, off=()), self.choice.criterion
-        judging = given_options(criterion, Criterion.usual(choice.scale))
-        name, judged = ("score", []) if self.pair.same_shape else ("roles", judging)
-        read = ["--texts", reads_texts(self.texts), *parser_option(self.texts), f"--too-long={policy()}"]
-        lines = [
-            call(name, choice, engine, *read, *role_options(choice, engine), *judged, output=f"{letter}.parquet")
-            for letter, engine in zip("ab", self.pair.engines, strict=True)
-        ]
-        least = [] if self.least == LEAST_DIFFERENCE[choice.scale] else [f"--least-difference={self.least:g}"]
-        comparing = command_line(["compare", "a.parquet", "b.parquet", *judging, *least, "--output", "compare.parquet"])
-        return THEN.join([*lines, comparing] if self.pair.same_shape else lines)
-
-    @property
-    def heads(self) -> list[Head]:
-        n_layers, n_heads = self.pair.tests[0].mean.shape[1:]
-        return chosen_heads(n_layers, n_heads, self.moved_most, anew=True)
+        return role_moved_most(*self.holds, self.difference, self.roles, self.coarse)
 
     @cached_property
     def moved_most(self) -> Head:
         """The head whose score for that role changed most, shown until another is chosen."""
-        return head_moved_most(self.compared.tests.difference[self.pair.roles.index(self.role)])
+        return head_moved_most(self.difference[self.roles.index(self.role)])
+
+    @property
+    def heads(self) -> list[Head]:
+        n_layers, n_heads = self.tests[0].mean.shape[1:]
+        return chosen_heads(n_layers, n_heads, self.moved_most, anew=True)
 
     @property
     def reset(self) -> Hashable:
         """Value that changes when the views have to take the chosen heads: a head chosen in one is pushed to all."""
-        return (*(engine.files.fingerprint for engine in self.pair.engines), tuple(self.heads))
+        return (*self.fingerprints, tuple(self.heads))
+
+
+def of_checkpoints(
+    choice: Choice,
+    pair: ComparedCheckpoint,
+    pairs: Sequence[ComparedCheckpoint],
+    texts: tuple[Text, ...],
+    training: str,
+) -> Compared:
+    """Two checkpoints of one shape on texts that were scored under both.
+
+    Args:
+        pairs: all of that shape.
+        texts: those that were scored.
+        training: begins a sentence on the training that led from (a) to (b); empty if unknown.
+    """
+    criterion, least = choice.criterion, chosen_least(choice.scale)
+    tests = memory().get_or_put(  # without the scores, which are kept already, and without tau
+        "tests of differences",
+        (pair.scored.key, criterion.alpha, criterion.correction, criterion.family),
+        lambda: compared(pair.sides, [choice.dtype]).tests,
+    )
+    comparison = RoleComparison(sides=pair.sides, tests=tests, least_difference=least)
+    a, b = (engine.files for engine in pair.engines)
+    removed = (set(engine.files.removed_of(choice.pass_settings(engine).kind)) for engine in pair.engines)
+    return Compared(
+        names=(a.name, b.name),
+        fingerprints=(a.fingerprint, b.fingerprint),
+        tests=pair.tests,
+        references=(pair.sides[0].counted.mean_references(), pair.sides[1].counted.mean_references()),
+        paired=tests,
+        all_tests=[other.tests for other in pairs],
+        scale=choice.scale,
+        correction=choice.correction,
+        least=least,
+        facts=facts_of(choice, pair, texts, comparison.facts),
+        rows=lambda: comparison.table,
+        note=pair.sides[0].note,
+        training=training,
+        n_removed=len(set.intersection(*removed)),
+    )
+
+
+def facts_of(
+    choice: Choice, pair: ComparedCheckpoint, texts: tuple[Text, ...], own: Mapping[str, str]
+) -> dict[str, str]:
+    """Provenance of files, with lines that score the texts under both checkpoints, and compare the scores if each head
+    of one is a head of the other."""
+    judging = given_options(choice.criterion, Criterion.usual(choice.scale))
+    name, judged = ("score", []) if pair.same_shape else ("roles", judging)
+    read = ["--texts", reads_texts(texts), *parser_option(texts), f"--too-long={policy()}"]
+    lines = [
+        call(name, choice, engine, *read, *role_options(choice, engine), *judged, output=f"{letter}.parquet")
+        for letter, engine in zip("ab", pair.engines, strict=True)
+    ]
+    if pair.same_shape:
+        least = chosen_least(choice.scale)
+        options = [] if least == LEAST_DIFFERENCE[choice.scale] else [f"--least-difference={least:g}"]
+        lines.append(
+            command_line(["compare", "a.parquet", "b.parquet", *judging, *options, "--output", "compare.parquet"])
+        )
+    known = comparison_facts(choice, pair.engines, len(texts), pair.scored.n_tokens)
+    return {**known, **own, "command": THEN.join(lines)}
 
 
 def has_scores(tests: HeadTests) -> Bool[np.ndarray, " role"]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +14,6 @@ from attention_sieve.core.checkpoints.saved_runs import SavedRun, run_and_step, 
 from attention_sieve.core.errors import AnalysisError, EveryTextTooLong
 from attention_sieve.core.finetuning.chance import against_chance
 from attention_sieve.core.finetuning.command import SAMPLE
-from attention_sieve.core.roles.roles import shown_roles_of_all
 from attention_sieve.core.texts.text import Text, write_typed
 from attention_sieve.dashboard import controls, state, trainings
 from attention_sieve.dashboard import wording as shared_wording
@@ -25,20 +25,21 @@ from attention_sieve.dashboard.samples import REVIEW
 from attention_sieve.dashboard.state import Choice
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.asking import ask_about_long_texts
-from attention_sieve.dashboard.views.comparison import results, wording
+from attention_sieve.dashboard.views.comparison import wording
 from attention_sieve.dashboard.views.comparison.both_texts import same_head_in_both
+from attention_sieve.dashboard.views.comparison.corpora import over_corpora
 from attention_sieve.dashboard.views.comparison.numbers import (
-    CheckpointFocus,
     ComparedCheckpoint,
     Scored,
     TrainingHistory,
-    chosen_least,
+    n_other_tokens,
+    of_checkpoints,
     on_common_texts,
     scored,
     tested,
 )
 from attention_sieve.dashboard.views.comparison.summary import summary, what_changed_in_roles
-from attention_sieve.dashboard.views.descriptions.sentences import Sentences, kept_sentences
+from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.leading import lesson_panel, shows
 from attention_sieve.dashboard.views.other_checkpoints import buttons_of_steps, choose_others, other_checkpoints
@@ -52,11 +53,12 @@ REVIEW_TYPED: Final = write_typed([REVIEW])
 
 
 def show() -> None:
-    frame.page("Compare", wording.SEE, texts_or_results(_compare, results.compare), NOTES)
+    frame.page("Compare", wording.SEE, texts_or_results(_compare, over_corpora), NOTES)
 
 
 def _compare() -> None:
     choice = state.choice()
+    are_off, choice = choice.off, replace(choice, off=())
     runs = runs_here(choice.checkpoint)
     top = st.container()
     left, right = halves()
@@ -67,7 +69,7 @@ def _compare() -> None:
         with right:
             text = _typed([choice.checkpoint, *names])
     reference, inference = controls.engine(choice), controls.inference()
-    if choice.off:
+    if are_off:
         st.info(wording.ALL_ON)
     others = _engines(choice, names)
     if state.lesson_is_on("compare"):
@@ -184,64 +186,64 @@ def _say_too_long(scores: Sequence[Scored]) -> None:
     ask_about_long_texts(tuple(lengths.items()), ", ".join(limiting))
 
 
-def _sentences(
-    inference: Inference, focus: CheckpointFocus, texts: tuple[Text, ...]
-) -> tuple[Sentences | None, Sentences | None]:
-    """Descriptions of the heads under both checkpoints with all heads on; None where they need a pass."""
-    choice = replace(focus.choice, off=())
-    a, b = (
-        kept_sentences(Visit(choice=choice, engine=engine, inference=inference, texts=texts), tests)
-        for engine, tests in zip(focus.pair.engines, focus.pair.tests, strict=True)
-    )
-    return a, b
-
-
 def _draw(
     inference: Inference,
     choice: Choice,
     pairs: Sequence[ComparedCheckpoint],
     runs: Sequence[SavedRun],
     text: Text | None,
-    texts: tuple[Text, ...],
+    corpus: tuple[Text, ...],
 ) -> None:
     pair = pairs[0] if len(pairs) == 1 else _selected_pair(pairs)
-    coarse, fine = shown_roles_of_all([tests.mean for tests in pair.tests], pair.roles)
-    same_shape_pairs = [other for other in pairs if other.same_shape]
+    texts = tuple(corpus[position] for position in pair.scored.positions)
+    if not pair.same_shape:
+        if first_screen_is_drawn() and not state.lesson_is_on("compare"):
+            from attention_sieve.dashboard.views.comparison.changes import unlike_shapes
+
+            unlike_shapes(choice, pair, texts)
+        return
+    pairs = [other for other in pairs if other.same_shape]
     training = training_of(pair.name, pair.engines[0].files.name, runs)
-    focus = CheckpointFocus(
-        choice=choice,
-        pair=pair,
-        pairs=same_shape_pairs,
-        coarse=coarse,
-        fine=fine,
-        training=training,
-        texts=tuple(texts[position] for position in pair.scored.positions),
-        least_difference=chosen_least(choice.scale),
-    )
+    shown = of_checkpoints(choice, pair, pairs, texts, training.sentence)
+    a, b = (Visit(choice=choice, engine=engine, inference=inference, texts=corpus) for engine in pair.engines)
     is_in_lesson = state.lesson_is_on("compare")
-    if pair.same_shape:
-        if not is_in_lesson:
-            summary(focus)
-        elif shows("compare", "summary"):
-            st.markdown(f"**{what_changed_in_roles(focus)}**")
-        if text is not None:
-            same_head_in_both(inference, focus, text)
-        state.put_in_link(focus.heads)
+    if not is_in_lesson:
+        summary(shown, partial(_remarks, pair, training))
+    elif shows("compare", "summary"):
+        st.markdown(f"**{what_changed_in_roles(shown)}**")
+    if text is not None:
+        same_head_in_both((a, b), shown, text)
+    state.put_in_link(shown.heads)
     if not first_screen_is_drawn():
         return
     # Charts and tables import pandas, which would delay the first pictures.
-    from attention_sieve.dashboard.views.comparison.changes import changes, save_comparison, unlike_shapes
-    from attention_sieve.dashboard.views.comparison.differences import grids
+    from attention_sieve.dashboard.views.comparison import changes
 
     if is_in_lesson:
-        if pair.same_shape and shows("compare", "grids"):
-            grids(focus)
-    elif pair.same_shape:
-        save_comparison(inference, focus, text)
-        focus = replace(focus, sentences=_sentences(inference, focus, texts))
-        changes(focus, steps_of_one_run([focus.names[0], *(other.name for other in same_shape_pairs)], runs))
-    else:
-        unlike_shapes(focus)
+        if shows("compare", "grids"):
+            changes.grids(shown)
+        return
+    changes.save_comparison((a, b), pair, texts, shown.heads, text)
+    if choice.corpus == controls.TYPED and choice.criterion.method == "test":
+        st.info(wording.TYPED)
+    steps = steps_of_one_run([shown.names[0], *(other.name for other in pairs)], runs)
+    over = wording.OVER_CHECKPOINTS if steps is None else wording.OVER_STEPS
+    changes.changes(
+        replace(shown, sentences=(kept_sentences(a, pair.tests[0]), kept_sentences(b, pair.tests[1]))),
+        {over: partial(changes.over_checkpoints, choice, pair, pairs, steps)} if len(pairs) > 1 else {},
+        {
+            wording.LAYERS: partial(changes.per_layer, choice, pair),
+            wording.DIVERGENCE: partial(changes.how_far, choice, pair, pairs),
+        },
+        partial(changes.how_certain, choice, pair),
+    )
+
+
+def _remarks(pair: ComparedCheckpoint, training: TrainingHistory) -> None:
+    if training.chance is not None:
+        st.warning(wording.not_above_chance(training.chance), icon=":material/warning:")
+    if n_other := n_other_tokens(pair):
+        st.info(wording.other_tokens(n_other, len(pair.scored.positions)))
 
 
 def _selected_pair(pairs: Sequence[ComparedCheckpoint]) -> ComparedCheckpoint:

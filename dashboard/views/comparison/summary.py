@@ -1,6 +1,6 @@
 """Summary at the top of the page: one sentence, the numbers behind it, and the head that is shown."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,7 +15,7 @@ from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.figure import counted
 from attention_sieve.dashboard.views.comparison import wording
-from attention_sieve.dashboard.views.comparison.numbers import CheckpointFocus, n_other_tokens
+from attention_sieve.dashboard.views.comparison.numbers import Compared
 
 FEW: Final = 3
 """Up to this number of heads, their layers are not named."""
@@ -86,50 +86,45 @@ def _in_layers(move: _Move, n_layers: int) -> str:
     return f", {'all' if n_there == move.n_heads else 'mostly'} in {named_layers}"
 
 
-def what_changed_in_roles(focus: CheckpointFocus) -> str:
-    of_roles = role_changes(*focus.compared.holds, focus.pair.roles)
-    changes = [change for change in of_roles if change.role in focus.coarse]
-    return what_changed(changes, len(focus.pair.tests[0].mean[0]), focus.training.sentence)
+def what_changed_in_roles(shown: Compared) -> str:
+    changes = [change for change in role_changes(*shown.holds, shown.roles) if change.role in shown.coarse]
+    return what_changed(changes, len(shown.difference[0]), shown.training)
 
 
-def summary(focus: CheckpointFocus) -> None:
-    pair, choice = focus.pair, focus.choice
-    (holds_a, holds_b), changed = focus.compared.holds, focus.compared.changed
-    differs = focus.compared.tests.differs & (holds_a != holds_b)
-    differs_too = differs[[focus.pair.roles.index(role) for role in focus.coarse]].any(axis=0)
-    settings = [choice.pass_settings(engine) for engine in pair.engines]
-    removed = set.intersection(
-        *(set(engine.files.removed_of(options.kind)) for engine, options in zip(pair.engines, settings, strict=True))
-    )
-    n_changed, sizes = int(changed.sum()), difference_sizes(focus.compared.tests, focus.least, focus.coarse)
-    sentences = (
-        f"**{what_changed_in_roles(focus)}**",
-        wording.summary(
-            n_changed, changed.size - len(removed), shared_wording.at_tau(choice.criterion.tau, choice.scale)
-        ),
-        wording.sizes_first(sizes, n_changed, int(differs_too.sum()), choice.scale),
-        pair.sides[0].note,
-    )
-    st.markdown(" ".join(filter(None, sentences)))
-    if focus.training.chance is not None:
-        st.warning(wording.not_above_chance(focus.training.chance), icon=":material/warning:")
-    if pair.engines[0].files.fingerprint == pair.engines[1].files.fingerprint:
+def summary(shown: Compared, remarks: Callable[[], None]) -> None:
+    """Draw what changed.
+
+    Args:
+        remarks: says what limits it.
+    """
+    changed = shown.changed
+    n_changed, n_heads = int(changed.sum()), changed.size - shown.n_removed
+    sentences = [
+        f"**{what_changed_in_roles(shown)}**",
+        wording.summary(n_changed, n_heads, shared_wording.at_tau(shown.tests[0].settings.tau, shown.scale)),
+    ]
+    if shown.paired is not None:
+        differs = shown.paired.differs & (shown.holds[0] != shown.holds[1])
+        differs_too = differs[[shown.roles.index(role) for role in shown.coarse]].any(axis=0)
+        sizes = difference_sizes(shown.paired, shown.least, shown.coarse)
+        sentences.append(wording.sizes_first(sizes, n_changed, int(differs_too.sum()), shown.scale))
+    st.markdown(" ".join(filter(None, (*sentences, shown.note))))
+    if shown.fingerprints[0] == shown.fingerprints[1]:
         st.info(wording.SAME)
-    if n_other := n_other_tokens(pair):
-        st.info(wording.other_tokens(n_other, len(pair.scored.positions)))
+    remarks()
     with st.container(key="head shown"):
-        _head_shown(focus)
+        _head_shown(shown)
 
 
-def _head_shown(focus: CheckpointFocus) -> None:
+def _head_shown(shown: Compared) -> None:
     """Change of the score of the head chosen last; the help explains why it is shown if the reader chose none."""
-    if not focus.heads:
+    if not shown.heads:
         return
-    head, index = focus.heads[-1], focus.pair.roles.index(focus.role)
-    scores = [float(tests.mean[index, *head]) for tests in focus.pair.tests]
+    head, index = shown.heads[-1], shown.roles.index(shown.role)
+    scores = [float(tests.mean[index, *head]) for tests in shown.tests]
     if not np.isnan(scores).any():
-        label, is_most = LOOKS[focus.role].label, head == focus.moved_most
+        label, is_most = LOOKS[shown.role].label, head == shown.moved_most
         st.markdown(
-            wording.head_shown(head_name(*head), label, scores[0], scores[1], focus.choice.scale, is_most=is_most),
+            wording.head_shown(head_name(*head), label, scores[0], scores[1], shown.scale, is_most=is_most),
             help=wording.HEAD_SHOWN_HELP,
         )

@@ -340,7 +340,7 @@ def _grid(
         facts |= corpora.facts(visit, tested)
         all_on = kept_corpus(replace(visit, choice=replace(choice, off=()))) if choice.off else None
         before = None if all_on is None else all_on.tests.holds
-        grid = replace(grid_over(visit, tested, label, shown), held_before=before)
+        grid = replace(grid_over(visit, tested, label), shown=shown, held_before=before)
     if known is not None and first_screen_is_drawn():
         from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences
 

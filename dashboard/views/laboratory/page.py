@@ -174,7 +174,7 @@ def _grid(visit: Visit, tested: Corpus, text_attention: TextAttention | None) ->
     heads = state.chosen_heads(n_layers, n_heads, most, follow=True)
     selection = head_selection(GRID, heads, (visit.engine.files.fingerprint, state.n_pushed()))
     heads = show_role_grid(
-        grid_over(visit, tested, label, ROLES),
+        replace(grid_over(visit, tested, label), shown=ROLES),
         selection,
         file="laboratory grid",
         facts=corpora.facts(visit, tested),

@@ -76,7 +76,7 @@ def _on_results(draw: Callable[[Results], None]) -> None:
     draw(open_offered_results(str(name)))
 
 
-def opened(results: Results, question: Literal["roles", "surface"] = "roles") -> Opened:
+def opened_results(results: Results, question: Literal["roles", "surface"] = "roles") -> Opened:
     choice, scale = state.choice(), results.settings.scale
     if scale != choice.scale:  # tau of the test settings belongs to another scale
         choice = replace(choice, criterion=replace(choice.criterion, tau=USUAL_TAU[scale]))
@@ -106,14 +106,18 @@ def _show(choice: Choice, results: Results, stratum: Stratum, *options: str, out
     return command_line(["corpus", "show", results.folder.name, *options, *part, *judging, "--output", output])
 
 
-def decided(opened: Opened, by_evidence: bool) -> HeadTests:
-    criterion = opened.choice.criterion
-    return opened.part.by_evidence(criterion) if by_evidence else opened.part.tests(criterion)
-
-
 def busiest(tests: HeadTests) -> Head:
     """The head with the most roles."""
     return highest_head(tests.holds.sum(axis=0))
+
+
+def parts_of(opened: Opened) -> list[CorpusPart]:
+    """All parts of the corpus; none, after saying so, where it has one only."""
+    parts = [part_of(opened.results, stratum) for stratum in opened.results.strata]
+    if len(parts) > 1:
+        return parts
+    st.info(wording.NO_PARTS)
+    return []
 
 
 def part_of(results: Results, stratum: Stratum) -> CorpusPart:

@@ -7,9 +7,8 @@ from attention_sieve.core.comparison.sizes import DifferenceSizes
 from attention_sieve.core.roles.hypotheses import FEW, FEWEST
 from attention_sieve.core.running import Progress
 from attention_sieve.core.statistics.series import TAUS
-from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.figure import counted
-from attention_sieve.dashboard.wording import CHOSEN_BEFORE, NOT_TESTED, duration
+from attention_sieve.dashboard.wording import CHOSEN_BEFORE, duration
 
 PART: Final = "Texts"
 PART_HELP: Final = "All texts of the corpus, or those of one data set, one language, or one length."
@@ -70,12 +69,6 @@ def few_in_parts(n_texts: Mapping[str, int]) -> str:
         f"With fewer than {FEW} texts, a map of roles is unreliable, and with fewer than {FEWEST} mostly noise: "
         f"{parts}."
     )
-
-
-def summary(n_any: int, n_heads: int, counts: Mapping[str, int | None], tau: float) -> str:
-    """How many heads hold which role; the count of a role that was not tested is None."""
-    roles = ", ".join(f"{LOOKS[role].label} {NOT_TESTED if n is None else n}" for role, n in counts.items())
-    return f"**{n_any} of {counted(n_heads, 'head')}** hold a role at tau {tau:g}: {roles}."
 
 
 def reading_shard(number: int, n_shards: int) -> str:

@@ -14,7 +14,6 @@ from streamlit.elements.lib.column_types import ColumnConfig
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.roles.hypotheses import HeadTests
 from attention_sieve.core.roles.measures import Scale
-from attention_sieve.core.roles.roles import role_title
 from attention_sieve.core.texts.text import Text, write_typed
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard import wording as shared_wording
@@ -31,7 +30,6 @@ from attention_sieve.dashboard.views.corpus import Corpus
 from attention_sieve.dashboard.views.evidence import ledger
 from attention_sieve.dashboard.views.evidence import wording as evidence_wording
 from attention_sieve.dashboard.views.frame import Visit
-from attention_sieve.dashboard.views.pickers import from_list
 
 References = tuple[Float[np.ndarray, "role layer"], Float[np.ndarray, "role layer"]]
 
@@ -42,10 +40,8 @@ def number_columns() -> dict[str, ColumnConfig]:
     return number | {name: st.column_config.NumberColumn(format="%.3f") for name in ("mean", "std", "low", "high", "t")}
 
 
-def grid_of(
-    tests: HeadTests, references: References, label: str, shown: tuple[str, ...], scale: Scale, correction: str
-) -> RoleGrid:
-    """Grid of mean scores with those of uniform and of the best attention; `shown` are the roles that get a corner."""
+def grid_of(tests: HeadTests, references: References, label: str, scale: Scale, correction: str) -> RoleGrid:
+    """Grid of mean scores with those of uniform and of the best attention."""
     tau, is_tested = tests.settings.tau, tests.evidence is None
     uniform, greatest = references
     return RoleGrid(
@@ -54,7 +50,6 @@ def grid_of(
         scores=tests.mean,
         holds=tests.holds,
         tau=tau,
-        shown=shown,
         filled=shared_wording.filled_by_test(tau, scale) if is_tested else evidence_wording.filled_by_evidence(tau),
         scale=scale,
         uniform=uniform,
@@ -65,11 +60,11 @@ def grid_of(
     )
 
 
-def grid_over(visit: Visit, tested: Corpus, label: str, shown: tuple[str, ...]) -> RoleGrid:
+def grid_over(visit: Visit, tested: Corpus, label: str) -> RoleGrid:
     """The same over a corpus, where heads can be off and labels have a stability."""
     choice, references = visit.choice, tested.scored.mean_references()
     return replace(
-        grid_of(tested.tests, references, label, shown, choice.scale, choice.correction),
+        grid_of(tested.tests, references, label, choice.scale, choice.correction),
         off=choice.off,
         before=shared_wording.AGAINST,
         stability=tested.stability(),
@@ -102,14 +97,6 @@ def show_role_grid(
         with files or nullcontext():
             drawing_downloads(file, title, facts, partial(grid_svg, grid))
     return heads
-
-
-def role_and_layer(roles: tuple[str, ...], n_layers: int) -> tuple[str, int | None]:
-    """Those whose scores the reader wants to see; None for all layers."""
-    layers = {"all": None, **{str(layer): layer for layer in range(n_layers)}}
-    with st.container(horizontal=True):
-        role = from_list("Role", {role_title(name): name for name in roles}, key="distribution role")
-        return role, from_list("Layer", layers, key="distribution layer")
 
 
 def how_decided(visit: Visit, tested: Corpus) -> None:

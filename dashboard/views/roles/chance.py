@@ -20,12 +20,14 @@ from attention_sieve.core.roles.question import MATCHED_PAIRS, matched_questions
 from attention_sieve.core.roles.roles import role_title
 from attention_sieve.core.roles.tables import counts_table
 from attention_sieve.dashboard import costs
+from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.views.asking import ask, find
 from attention_sieve.dashboard.views.corpus import Corpus, judged
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.pickers import from_list, toggle
+from attention_sieve.dashboard.views.role_grid.grid import grid_over
 from attention_sieve.dashboard.views.roles import chance_wording as wording
 
 GRID_KEY: Final = "grid of"
@@ -34,8 +36,16 @@ GRID_KEY: Final = "grid of"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Controlled:
+    visit: Visit
+    """Of the checkpoint itself."""
     control_pass: ControlPass
     tested: Corpus
+
+    @property
+    def grid(self) -> RoleGrid:
+        name = self.control_pass.name
+        label = f"Control, {name}: roles of the heads of {self.visit.engine.files.name}"
+        return replace(grid_over(self.visit, self.tested, label), title=f"Roles of the heads under a control, {name}")
 
     @property
     def counts(self) -> RoleCounts:
@@ -57,7 +67,7 @@ def controlled(visit: Visit, tested: Corpus, container: DeltaGenerator) -> tuple
             found = find(under, ROLE_ANALYSIS, control.settings, control.texts, doing=wording.doing(control.name))
             if found is None:
                 return ()
-            controls.append(Controlled(control_pass=control, tested=judged(found, visit.choice)))
+            controls.append(Controlled(visit=visit, control_pass=control, tested=judged(found, visit.choice)))
         if visit.settings.kind in MATCHED_PAIRS.kinds:
             for question in matched_questions(settings.scores.roles).values():
                 if ask(visit, question, visit.texts) is None:

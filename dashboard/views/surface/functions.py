@@ -8,6 +8,7 @@ import streamlit as st
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.relations.finding import ByArgmax
 from attention_sieve.core.roles.hypotheses import HeadTests
+from attention_sieve.core.surface.analysis import SurfaceFinding, SurfaceSettings
 from attention_sieve.core.surface.frequencies import FrequencyList, english_frequencies, read_frequencies
 from attention_sieve.core.texts.relations import RELATIONS
 from attention_sieve.dashboard.controls import memory
@@ -16,6 +17,7 @@ from attention_sieve.dashboard.figures.relations.bars import DIRECTION_NAMES
 from attention_sieve.dashboard.figures.surface.function_grid import FUNCTIONS, USUAL, Function, function_grid
 from attention_sieve.dashboard.files.provenance import without_command
 from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.views.analysis import Analysed
 from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.corpus import corpus
 from attention_sieve.dashboard.views.pickers import from_list, toggle
@@ -43,31 +45,33 @@ def frequency_list() -> FrequencyList | None:
     return None
 
 
-def functions(surface: Surface) -> None:
+def functions(found: Analysed[SurfaceSettings, SurfaceFinding], surface: Surface) -> None:
     st.markdown(wording.LABELS)
-    rare = surface.finding.rare
-    st.markdown(plain(wording.rare_texts(rare.n_texts, surface.finding.n_texts, surface.finding.frequencies.source)))
-    tested = corpus(surface.visit)
+    finding, visit = found.finding, found.visit
+    st.markdown(plain(wording.rare_texts(finding.rare.n_texts, finding.n_texts, finding.frequencies.source)))
+    tested = corpus(visit)
     if tested is None:
         st.info(wording.NO_RELATIONS)
     else:
         n_pooled = int(tested.tests.holds[tested.tests.roles.index("syntactic")].sum())
         st.markdown(wording.by_sieve(n_pooled, len(_relations(tested.tests)) - n_pooled))
     argmax = None
-    if surface.visit.settings.kind != "cross" and toggle(wording.ARGMAX, key="by argmax", help=wording.ARGMAX_HELP):
-        argmax = argmax_heads(surface.visit)
-    by_head = head_functions(surface, None if tested is None else tested.tests, argmax)
+    if visit.settings.kind != "cross" and toggle(wording.ARGMAX, key="by argmax", help=wording.ARGMAX_HELP):
+        argmax = argmax_heads(visit)
+    by_head = head_functions(finding, None if tested is None else tested.tests, argmax)
     kinds = USUAL if argmax is None else tuple(FUNCTIONS)
     is_ordered = toggle(wording.BY_CONFIDENCE, key="by confidence", help=wording.BY_CONFIDENCE_HELP)
-    confidence = surface.finding.heads.of("confidence")
-    figure = function_grid(by_head, confidence, "confidence", surface.numbers.heads, kinds, is_ordered=is_ordered)
-    chart("functions", figure, without_command(surface.numbers.facts), wording.VOITA_1C, selects=True)
+    confidence = finding.heads.of("confidence")
+    figure = function_grid(by_head, confidence, "confidence", surface.heads, kinds, is_ordered=is_ordered)
+    chart("functions", figure, without_command(surface.facts), wording.VOITA_1C, selects=True)
 
 
-def head_functions(surface: Surface, tests: HeadTests | None, argmax: ByArgmax | None) -> dict[Head, list[Function]]:
+def head_functions(
+    finding: SurfaceFinding, tests: HeadTests | None, argmax: ByArgmax | None
+) -> dict[Head, list[Function]]:
     """Functions of each head that has any: None for `tests` or `argmax`, Voita's rule, leaves out what these give."""
     by_head: defaultdict[Head, list[Function]] = defaultdict(list)
-    labels, rare = surface.finding.labels, surface.finding.rare
+    labels, rare = finding.labels, finding.rare
     positional = labels.positional
     for layer, head in np.argwhere(positional.holds).tolist():
         evidence = wording.by_offset(float(positional.share[layer, head]))

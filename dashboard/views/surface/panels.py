@@ -1,7 +1,7 @@
-"""What the views of the page Where heads look share, over texts or over a corpus of any size."""
+"""What the page Where heads look shows of texts or of a corpus of any size, and its panels of dots and lines."""
 
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,12 +10,10 @@ import streamlit as st
 from jaxtyping import Float
 
 from attention_sieve.core.attention.settings import Head
-from attention_sieve.core.surface.analysis import SurfaceFinding
 from attention_sieve.core.surface.statistics import HeadLabels, HeadStatistics
-from attention_sieve.dashboard.figures.surface.gradient_lines import agreement_lines
 from attention_sieve.dashboard.figures.surface.scatter import TITLES, entropy_panel, panels_of, share_scatter
 from attention_sieve.dashboard.views.charts import chart
-from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.descriptions.sentences import Sentences
 from attention_sieve.dashboard.views.pickers import halves, thirds
 from attention_sieve.dashboard.views.surface import wording
 
@@ -24,28 +22,35 @@ MOSTLY: Final = {"first": "the first token", "cls": "[CLS]", "sep": "[SEP]"}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class HeadNumbers:
-    """The statistics of every head, whether they are of texts or of a results folder."""
+class Surface:
+    """The statistics of every head, and what else the page shows of them, wherever they come from."""
 
     statistics: HeadStatistics
+    labels: HeadLabels
+    uniform: Mapping[str, Float[np.ndarray, " layer"]]
+    """Entropies of uniform attention."""
+    n_texts: int
+    n_rare_texts: int
+    """Number of texts with a rare word."""
     checkpoint: str
     alpha: float
-    """Of their intervals."""
+    """Of the intervals."""
     heads: list[Head]
     """The chosen heads."""
     reset: Hashable
     """Changes whenever the components have to take over the chosen heads."""
     facts: dict[str, str]
+    """Provenance of files."""
+    tabs: str
+    """Key of the tabs in the session and in the link."""
+    views: Mapping[str, Callable[["Surface"], None]]
+    """Draws each tab that statistics from elsewhere do not have, by its title."""
+    sentences: Callable[[], Sentences | None] = lambda: None
+    """What each head mostly does, where that is known."""
+    n_removed: int = 0
+    """Number of heads that do not count."""
     as_in_code: bool = False
     """Whether shares are divided as in the authors' code."""
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Surface:
-    visit: Visit
-    finding: SurfaceFinding
-    """Over the texts of the corpus that were not left out."""
-    numbers: HeadNumbers
 
 
 def mostly(statistics: HeadStatistics) -> dict[str, Float[np.ndarray, "layer head"]]:
@@ -54,51 +59,45 @@ def mostly(statistics: HeadStatistics) -> dict[str, Float[np.ndarray, "layer hea
     return {name: share for name, share in shares.items() if np.isfinite(share).any()}
 
 
-def summary(
-    statistics: HeadStatistics, labels: HeadLabels, *, n_texts: int, n_rare_texts: int, n_removed: int = 0
-) -> str:
+def summary(surface: Surface) -> str:
+    statistics, labels = surface.statistics, surface.labels
     positional = labels.positional
     offsets = Counter(positional.offset[positional.holds].tolist())
     has_offsets = np.isfinite(statistics.of("distance")).any()
     return wording.summary(
-        n_texts,
-        positional.holds.size - n_removed,
+        surface.n_texts,
+        positional.holds.size - surface.n_removed,
         {name: int((share > wording.MOST).sum()) for name, share in mostly(statistics).items()},
         dict(sorted(offsets.items())) if has_offsets else None,
-        int(labels.rare.sum()) if n_rare_texts else None,
+        int(labels.rare.sum()) if surface.n_rare_texts else None,
     )
 
 
-def share_panels(numbers: HeadNumbers) -> None:
+def share_panels(surface: Surface) -> None:
     """Draw a panel for each group of kinds of keys that the texts have; chosen heads are ringed."""
-    statistics = numbers.statistics
+    statistics = surface.statistics
     panels = panels_of(statistics)
     cells = halves() if len(panels) < 3 else thirds("top")
     for cell, (name, panel) in zip(cells, panels.items()):
         with cell:
-            figure = share_scatter(statistics, panel, numbers.heads)
-            chart(f"shares, {name}", figure, numbers.facts, wording.CLARK_2, selects=True)
-    say_denominators(numbers)
+            figure = share_scatter(statistics, panel, surface.heads)
+            chart(f"shares, {name}", figure, surface.facts, wording.CLARK_2, selects=True)
+    say_denominators(surface)
 
 
-def say_denominators(numbers: HeadNumbers) -> None:
+def say_denominators(surface: Surface) -> None:
     """Say why shares of neighbours can add up to more than 1, unless they are divided as in the authors' code."""
-    if not numbers.as_in_code:
+    if not surface.as_in_code:
         st.caption(wording.DENOMINATORS)
 
 
-def entropy_panels(numbers: HeadNumbers, uniform: Mapping[str, Float[np.ndarray, " layer"]]) -> None:
-    """Draw a panel for each entropy that the texts have, on one scale; `uniform` are those of uniform attention."""
-    statistics = numbers.statistics
-    values = [*(statistics.of(name) for name in TITLES), *uniform.values()]
+def entropy_panels(surface: Surface) -> None:
+    """Draw a panel for each entropy that the texts have, on one scale."""
+    st.markdown(wording.ENTROPY_SEE)
+    statistics = surface.statistics
+    values = [*(statistics.of(name) for name in TITLES), *surface.uniform.values()]
     most = max((float(np.nanmax(value)) for value in values if np.isfinite(value).any()), default=0.0)
     for column, name in zip(halves(), (name for name in TITLES if np.isfinite(statistics.of(name)).any())):
         with column:
-            figure = entropy_panel(statistics, name, uniform[name], most, numbers.heads)
-            chart(name, figure, numbers.facts, wording.CLARK_4, selects=True)
-
-
-def agreement(layers: HeadStatistics, facts: Mapping[str, str]) -> None:
-    st.markdown(wording.AGREEMENT)
-    attention, outputs = layers.mean[:2]
-    chart("agreement", agreement_lines({"attention": attention, "outputs": outputs}), facts, wording.MICHEL)
+            figure = entropy_panel(statistics, name, surface.uniform[name], most, surface.heads)
+            chart(name, figure, surface.facts, wording.CLARK_4, selects=True)

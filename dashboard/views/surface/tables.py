@@ -7,16 +7,21 @@ import pandas as pd
 import streamlit as st
 
 from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.corpus.results import CorpusPart
 from attention_sieve.core.surface.statistics import HeadStatistics
 from attention_sieve.dashboard.figures.head_map import NOT_APPLICABLE, HeadMap, intervals, round_bound
 from attention_sieve.dashboard.figures.surface.scatter import LABELS, TITLES
 from attention_sieve.dashboard.files.downloads import table_downloads
+from attention_sieve.dashboard.files.provenance import without_command
 from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.views import charts
 from attention_sieve.dashboard.views.charts import head_selection, show_head_map
-from attention_sieve.dashboard.views.descriptions.sentences import Sentences, with_sentences
+from attention_sieve.dashboard.views.descriptions.sentences import with_sentences
 from attention_sieve.dashboard.views.pickers import from_list, some_of, toggle
+from attention_sieve.dashboard.views.results.chosen import Opened, parts_of
+from attention_sieve.dashboard.views.results.raw import highest_texts
 from attention_sieve.dashboard.views.surface import wording
-from attention_sieve.dashboard.views.surface.panels import HeadNumbers, say_denominators
+from attention_sieve.dashboard.views.surface.panels import Surface, say_denominators
 
 DEFAULT_STATISTICS: Final = ("sep", "first")
 """Default statistic of the grid: the first one of these that applies to the texts."""
@@ -28,12 +33,12 @@ OF_PAPER: Final = {
 """The figure of a paper that a statistic's grid corresponds to; the other statistics have none."""
 
 
-def head_grid(numbers: HeadNumbers) -> None:
-    statistics = numbers.statistics
+def head_grid(surface: Surface) -> None:
+    statistics = surface.statistics
     labels = {wording.STATISTICS[name]: name for name in statistics.names}
-    applicable = [label for label, name in labels.items() if np.isfinite(statistics.of(name)).any()]
-    defaults = [label for name in DEFAULT_STATISTICS if (label := wording.STATISTICS[name]) in applicable]
-    name = from_list(wording.STATISTIC, labels, key="statistic", start=[*defaults, *applicable][0])
+    applicable = _applicable(statistics)
+    start = [*(name for name in DEFAULT_STATISTICS if name in applicable), *applicable][0]
+    name = from_list(wording.STATISTIC, labels, key="statistic", start=wording.STATISTICS[start])
     index, label = statistics.names.index(name), wording.STATISTICS[name]
     values = statistics.mean[index]
     if not np.isfinite(values).any():
@@ -43,20 +48,20 @@ def head_grid(numbers: HeadNumbers) -> None:
     details = [
         (wording.MEAN, values),
         (
-            wording.interval(numbers.alpha),
+            wording.interval(surface.alpha),
             intervals(statistics.low[index], statistics.high[index], ".3g", wording.NO_INTERVAL),
         ),
         (wording.TEXTS, [[str(statistics.n_texts[index])] * n_heads] * n_layers),
     ]
     picture = HeadMap(
         title=label,
-        label=f"{label} of the heads of {numbers.checkpoint}",
+        label=f"{label} of the heads of {surface.checkpoint}",
         values=values,
         bound=round_bound(float(np.nanmax(values))),
         details=details,
     )
-    selection = head_selection("statistic map", numbers.heads, numbers.reset)
-    show_head_map(picture, selection, file="head grid", facts=numbers.facts)
+    selection = head_selection("statistic map", surface.heads, surface.reset)
+    show_head_map(picture, selection, file="head grid", facts=surface.facts)
     st.caption(plain(OF_PAPER.get(name, wording.NO_FIGURE)))
 
 
@@ -70,9 +75,9 @@ def statistics_table(statistics: HeadStatistics) -> pd.DataFrame:
     return pd.DataFrame({**columns, "texts": statistics.n_texts.repeat(n_layers * n_heads)}, index=index).reset_index()
 
 
-def table(numbers: HeadNumbers, sentences: Sentences | None = None) -> None:
+def table(surface: Surface) -> None:
     """Draw a table of all statistics; its files have what each head mostly does, where that is known."""
-    statistics = numbers.statistics
+    statistics = surface.statistics
     rows = statistics_table(statistics)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         labels = [wording.STATISTICS[name] for name in statistics.names]
@@ -83,19 +88,44 @@ def table(numbers: HeadNumbers, sentences: Sentences | None = None) -> None:
     statistic_labels = rows["statistic"].map(wording.STATISTICS)
     is_selected = statistic_labels.isin(picked) & rows["layer"].astype(str).isin(layers)
     if only_chosen:
-        is_selected &= np.array([head in numbers.heads for head in zip(rows["layer"], rows["head"])])
+        is_selected &= np.array([head in surface.heads for head in zip(rows["layer"], rows["head"])])
     number = {name: st.column_config.NumberColumn(format="%.4f") for name in ("mean", "low", "high")}
     st.dataframe(rows.assign(statistic=statistic_labels)[is_selected], hide_index=True, column_config=number)
-    say_denominators(numbers)
-    table_downloads("surface", with_sentences(rows[is_selected], sentences), numbers.facts)
+    say_denominators(surface)
+    table_downloads("surface", with_sentences(rows[is_selected], surface.sentences()), surface.facts)
 
 
-def chosen_heads_table(numbers: HeadNumbers) -> None:
-    statistics = numbers.statistics
+def chosen_heads_table(surface: Surface) -> None:
+    statistics = surface.statistics
     columns = {
         head_name(*head): [NOT_APPLICABLE if np.isnan(value) else f"{value:.3f}" for value in statistics.mean[:, *head]]
-        for head in numbers.heads
+        for head in surface.heads
     }
     labels = [wording.STATISTICS[name] for name in statistics.names]
     st.dataframe(pd.DataFrame({"statistic": labels, **columns}), hide_index=True, height="content")
-    say_denominators(numbers)
+    say_denominators(surface)
+
+
+def parts_table(opened: Opened, surface: Surface) -> None:
+    """Draw the statistics of the first chosen head in each part of a corpus."""
+    parts = parts_of(opened)
+    if not parts or not surface.heads:
+        return
+    rows = [{"texts of": part.stratum.title, "n": part.n_texts, **_means(part, surface)} for part in parts]
+    charts.table("parts", pd.DataFrame(rows), without_command(surface.facts), number="%.3f")
+
+
+def _means(part: CorpusPart, surface: Surface) -> dict[str, float]:
+    statistics = part.surface(surface.alpha)
+    return {wording.STATISTICS[name]: float(statistics.of(name)[surface.heads[0]]) for name in statistics.names}
+
+
+def highest(opened: Opened, surface: Surface) -> None:
+    """Offer the texts on which the first chosen head has the highest values of a statistic."""
+    if surface.heads:
+        options = {wording.STATISTICS[name]: name for name in _applicable(surface.statistics)}
+        highest_texts(opened, from_list(wording.STATISTIC, options, key="highest statistic"), surface.heads[0])
+
+
+def _applicable(statistics: HeadStatistics) -> list[str]:
+    return [name for name in statistics.names if np.isfinite(statistics.of(name)).any()]

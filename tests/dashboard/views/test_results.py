@@ -20,12 +20,13 @@ from attention_sieve.core.roles.hypotheses import Criterion, few_texts
 from attention_sieve.core.running import Journal
 from attention_sieve.dashboard import controls, offers, wording
 from attention_sieve.dashboard.plain import WORD_JOINER
+from attention_sieve.dashboard.views.comparison import wording as compare_words
 from attention_sieve.dashboard.views.results import raw
 from attention_sieve.dashboard.views.results import wording as words
 from attention_sieve.dashboard.views.surface import wording as surface_words
 
 N_TEXTS = 12
-COMPARE_TABS = ("Which heads", "Grids", "Table")
+COMPARE_TABS = (compare_words.TRANSITIONS, compare_words.SURE, compare_words.TABLE)
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +66,7 @@ def test_roles_are_those_of_the_statistics(opened, folders_of_results, tab):
     assert not at.error
     tests = open_results(folders_of_results[0]).part().tests(Criterion())
     n_any = int(tests.holds[:4].any(axis=0).sum())
-    assert f"**{n_any} of 6 heads** hold a role at tau 3" in told(at)
+    assert f"at tau 3, **{n_any} of 6 heads** hold a role" in told(at)
     assert f"{N_TEXTS} texts of" in told(at)
     means = scores_in(sent(at, "Roles of the heads"))
     np.testing.assert_allclose(means, tests.mean.reshape(len(tests.roles), -1), rtol=1e-6, atol=1e-6)
@@ -74,7 +75,12 @@ def test_roles_are_those_of_the_statistics(opened, folders_of_results, tab):
 OF_PAGES = {
     "roles": ({"results details": "Table", "part": "data set web"}, "roles", "mean", "results.parquet"),
     "surface": ({"results surface": surface_words.TABLE}, "surface", "mean", "results.parquet"),
-    "compare": ({"results compare": "Table", "other results": "second"}, "differences", "mean_b", "b.parquet"),
+    "compare": (
+        {"compare details": compare_words.TABLE, "other results": "second"},
+        "differences",
+        "mean_b",
+        "b.parquet",
+    ),
 }
 
 
@@ -124,7 +130,7 @@ def test_the_command_for_the_differences_can_be_pasted_anywhere(app, folders_of_
     [
         ("roles", {"results details": "Score distributions"}),
         ("surface", {"results surface": surface_words.ENTROPY}),
-        *(("compare", {"other results": "second", "results compare": tab}) for tab in COMPARE_TABS),
+        *(("compare", {"other results": "second", "compare details": tab}) for tab in COMPARE_TABS),
     ],
 )
 def test_pages_need_the_files_of_statistics_alone(opened, folders_of_results, tmp_path, monkeypatch, page, link):
