@@ -110,7 +110,7 @@ def texts(facts: Mapping[str, str]) -> str:
     if "text" in facts:
         text = facts["text"].replace(" ||| ", " / ")
         return "“" + (text if len(text) <= LONGEST_QUOTE else text[: LONGEST_QUOTE - 1].rstrip() + "…") + "”"
-    return facts.get("mentions of", "")
+    return ""
 
 
 def shortened(text: str) -> str:

@@ -1,6 +1,6 @@
 """The page of an analysis, from its value: the finding and its picture, its settings as controls, and its table."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import floor, log10
@@ -17,6 +17,7 @@ from attention_sieve.core.command_lines import given_options, options_of, parts_
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.dashboard import state, wording
 from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.files.provenance import call
 from attention_sieve.dashboard.plain import show_error
 from attention_sieve.dashboard.views import charts, frame
 from attention_sieve.dashboard.views.asking import ask_about_long_texts, find, policy
@@ -32,13 +33,26 @@ SIDE_BY_SIDE: Final = 3
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class Inputs:
+    """What an analysis reads in place of the texts of the corpus."""
+
+    read: tuple[Any, ...]
+    """As the analysis takes them."""
+    facts: Mapping[str, str]
+    """Where they come from: "corpus", and what else files say of them."""
+    options: Sequence[str]
+    """With which the command reads them."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Analysed(Generic[Settings, Finding]):
-    """What an analysis finds in the texts of a page."""
+    """What an analysis finds in the texts of a page, or in other inputs."""
 
     visit: Visit
     analysis: Analysis[Any, Any, Any, Settings, Finding]
     settings: Settings
     found: CorpusFinding[Finding]
+    inputs: Inputs | None = None
 
     @property
     def finding(self) -> Finding:
@@ -47,16 +61,20 @@ class Analysed(Generic[Settings, Finding]):
 
     def facts(self, *options: str) -> dict[str, str]:
         """Provenance of files; `options` are those of the command that are no fields of the settings."""
-        visit, analysis = self.visit, self.analysis
-        given = given_options(self.settings, analysis.settings)
+        visit, analysis, inputs = self.visit, self.analysis, self.inputs
+        given = [*options, *given_options(self.settings, analysis.settings)]
+        if inputs is None:
+            texts = visit.texts
+            line = provenance.command(analysis.command, visit.choice, visit.engine, texts, *given, too_long=policy())
+        else:
+            given += [] if analysis.too_long else [f"--too-long={policy()}"]
+            line = {"command": call(analysis.command, visit.choice, visit.engine, *inputs.options, *given)}
         return {
             **provenance.engine_facts(visit.choice, visit.engine),
-            "corpus": visit.choice.corpus,
+            **({"corpus": visit.choice.corpus} if inputs is None else inputs.facts),
             "corpus texts": str(len(self.found.positions)),
             **analysis.facts(self.finding, self.settings),
-            **provenance.command(
-                analysis.command, visit.choice, visit.engine, visit.texts, *options, *given, too_long=policy()
-            ),
+            **line,
         }
 
 
@@ -103,18 +121,29 @@ def _draw(
 
 
 def analysed(
-    visit: Visit, analysis: Analysis[Any, Any, Any, Settings, Finding], settings: Settings
+    visit: Visit,
+    analysis: Analysis[Any, Any, Any, Settings, Finding],
+    settings: Settings,
+    inputs: Inputs | None = None,
+    *,
+    asks: bool = True,
+    doing: str = wording.SCORING,
 ) -> Analysed[Settings, Finding] | None:
-    """What an analysis finds in the corpus, with the question about texts that are too long; None as for `find`.
+    """What an analysis finds in the corpus, or in other inputs; None as for `find`.
+
+    Args:
+        asks: whether to ask about texts that are too long; not where the page has done so.
+        doing: as for `find`.
 
     Raises: AnalysisError of any stage.
     """
-    found = find(visit, analysis, settings)
+    found = find(visit, analysis, settings, None if inputs is None else inputs.read, doing=doing)
     if found is None:
         return None
     state.remember_off(visit.choice)
-    ask_about_long_texts(found.too_long)
-    return Analysed(visit=visit, analysis=analysis, settings=settings, found=found)
+    if asks and analysis.too_long is None:
+        ask_about_long_texts(found.too_long)
+    return Analysed(visit=visit, analysis=analysis, settings=settings, found=found, inputs=inputs)
 
 
 def chosen_settings(

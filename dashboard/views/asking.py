@@ -28,14 +28,14 @@ def find(
     analysis: Analysis[Any, Item, Result, Settings, Finding],
     settings: Settings,
     inputs: tuple[Any, ...] | None = None,
-    too_long: TooLong = "truncate",
+    too_long: TooLong | None = None,
     doing: str = wording.SCORING,
 ) -> CorpusFinding[Finding] | None:
     """What an analysis finds; None where the reader has to do something first, which the page says.
 
     Args:
         inputs: what the analysis takes; None for the texts of the corpus.
-        too_long: what happens to inputs that are too long; for the corpus this is the reader's choice.
+        too_long: what happens to inputs that are too long; None where the analysis or else the reader says.
 
     Raises: AnalysisError of any stage.
     """
@@ -53,11 +53,10 @@ def _request(
     analysis: Analysis[Any, Item, Result, Settings, Finding],
     settings: Settings,
     inputs: tuple[Any, ...] | None,
-    too_long: TooLong,
+    too_long: TooLong | None,
 ) -> FindingRequest[Any, Item, Result, Settings, Finding]:
-    if inputs is None:
-        return FindingRequest(visit.engine, analysis, visit.texts, settings, visit.settings, policy())
-    return FindingRequest(visit.engine, analysis, inputs, settings, visit.settings, too_long)
+    read, what_becomes = visit.texts if inputs is None else inputs, too_long or analysis.too_long or policy()
+    return FindingRequest(visit.engine, analysis, read, settings, visit.settings, what_becomes)
 
 
 @in_its_place
@@ -105,7 +104,7 @@ def kept_finding(
     analysis: Analysis[Any, Item, Result, Settings, Finding],
     settings: Settings,
     inputs: tuple[Any, ...] | None = None,
-    too_long: TooLong = "truncate",
+    too_long: TooLong | None = None,
 ) -> CorpusFinding[Finding] | None:
     """Like `find`, but None where a text has to be parsed or passed, or the reader has to do something first."""
     try:

@@ -93,7 +93,7 @@ def _tested(visit: Visit, made: Claim, texts: str, asked: list[str]) -> None:
     of_role = RoleSettings(replace(choice.score_settings, roles=(made.role,)), choice.criterion)
     settings = ClaimSettings(claim=made, role_settings=of_role)
     inputs = inputs_of(visit, settings, texts)
-    corpus_finding = find(visit, CLAIM_ANALYSIS, settings, inputs, too_long=policy(), doing="Testing the claim")
+    corpus_finding = find(visit, CLAIM_ANALYSIS, settings, inputs, doing="Testing the claim")
     if corpus_finding is None:
         return
     with st.container():

@@ -14,13 +14,14 @@ from attention_sieve.cache.answers import Answers, Engine
 from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.memory import new_number
 from attention_sieve.core.attention.settings import Head, PassSettings
+from attention_sieve.core.checkpoints.saved_runs import SavedRun, run_and_step
 from attention_sieve.core.command_lines import command_line, given_options
 from attention_sieve.core.comparison.differences import ROUNDING, LayerShift, PairedTests, layer_shift
 from attention_sieve.core.comparison.finding import RoleComparison, compared
 from attention_sieve.core.comparison.question import COMPARISON, ComparedText, divergences
 from attention_sieve.core.comparison.sizes import LEAST_DIFFERENCE, is_large
 from attention_sieve.core.comparison.transitions import changed_heads, head_moved_most, role_moved_most
-from attention_sieve.core.finetuning.chance import AgainstChance
+from attention_sieve.core.finetuning.chance import AgainstChance, against_chance
 from attention_sieve.core.roles.finding import RoleFinding, role_finding
 from attention_sieve.core.roles.hypotheses import Criterion, HeadTests
 from attention_sieve.core.roles.measures import RoleScores, Scale, TextMeasures, joined, role_scores
@@ -34,6 +35,7 @@ from attention_sieve.dashboard.files.provenance import THEN, call, comparison_fa
 from attention_sieve.dashboard.progress import in_its_place, with_progress
 from attention_sieve.dashboard.state import Choice, chosen_heads
 from attention_sieve.dashboard.views.asking import policy
+from attention_sieve.dashboard.views.comparison import wording
 from attention_sieve.dashboard.views.descriptions.sentences import Sentences
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.role_grid.grid import References
@@ -253,6 +255,15 @@ class TrainingHistory:
     """Begins a sentence on what it did; empty if unknown, or if it is not shown to have taught anything."""
     chance: AgainstChance | None = None
     """Its result, if that is not shown to be above chance."""
+
+
+def training_of(name: str, reference: str, runs: Sequence[SavedRun]) -> TrainingHistory:
+    run_name, step = run_and_step(name)
+    run = next((run for run in runs if run.name == run_name and run.progress.checkpoint == reference), None)
+    if run is None:
+        return TrainingHistory("")
+    beside = against_chance(run.progress, step)
+    return TrainingHistory(wording.training(step)) if beside is None or beside.is_above else TrainingHistory("", beside)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

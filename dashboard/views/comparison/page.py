@@ -12,7 +12,6 @@ from attention_sieve.cache.answers import Engine
 from attention_sieve.cache.inference import Inference
 from attention_sieve.core.checkpoints.saved_runs import SavedRun, run_and_step, steps_of_one_run
 from attention_sieve.core.errors import AnalysisError, EveryTextTooLong
-from attention_sieve.core.finetuning.chance import against_chance
 from attention_sieve.core.finetuning.command import SAMPLE
 from attention_sieve.core.texts.text import Text, write_typed
 from attention_sieve.dashboard import controls, state, trainings
@@ -37,6 +36,7 @@ from attention_sieve.dashboard.views.comparison.numbers import (
     on_common_texts,
     scored,
     tested,
+    training_of,
 )
 from attention_sieve.dashboard.views.comparison.summary import summary, what_changed_in_roles
 from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences
@@ -260,12 +260,3 @@ def _selected_pair(pairs: Sequence[ComparedCheckpoint]) -> ComparedCheckpoint:
         persist_state="session",
     )
     return pairs[names.index(str(name))]
-
-
-def training_of(name: str, reference: str, runs: Sequence[SavedRun]) -> TrainingHistory:
-    run_name, step = run_and_step(name)
-    run = next((run for run in runs if run.name == run_name and run.progress.checkpoint == reference), None)
-    if run is None:
-        return TrainingHistory("")
-    beside = against_chance(run.progress, step)
-    return TrainingHistory(wording.training(step)) if beside is None or beside.is_above else TrainingHistory("", beside)

@@ -15,7 +15,7 @@ from attention_sieve.core.importance.analysis import (
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.head_map import HeadMap, intervals, round_bound
 from attention_sieve.dashboard.figures.importance.histogram import score_histogram
-from attention_sieve.dashboard.views.asking import find, policy
+from attention_sieve.dashboard.views.asking import find
 from attention_sieve.dashboard.views.charts import chart, head_selection, show_head_map, table
 from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences, with_sentences
 from attention_sieve.dashboard.views.importance import wording
@@ -45,7 +45,7 @@ def headline(importance: Importance) -> None:
 
 def each_head(importance: Importance) -> None:
     ablation, effects = importance.ablation, importance.ablation.effects
-    facts = importance.computed_by("ablate", *importance.material.options)
+    facts = importance.facts | importance.analysed.facts()
     left, right = halves()
     with left:
         _map(importance, facts)
@@ -55,7 +55,7 @@ def each_head(importance: Importance) -> None:
     with st.expander(wording.TABLE):
         rows = ablation_table(ablation)
         written = with_sentences(rows, kept_sentences(importance.material.visit))
-        table("ablation", rows, facts | ablation.facts(effects), ABLATION_ANALYSIS.columns, written=written)
+        table("ablation", rows, facts, ABLATION_ANALYSIS.columns, written=written)
     _one_head_a_layer(importance)
 
 
@@ -103,7 +103,7 @@ def _one_head_a_layer(importance: Importance) -> None:
     if not toggle(wording.KEEP_ONE, key="keep one", help=wording.KEEP_ONE_HELP):
         return
     material = importance.material
-    found = find(material.visit, SINGLE_HEAD_ANALYSIS, material.settings, material.inputs, policy())
+    found = find(material.visit, SINGLE_HEAD_ANALYSIS, material.settings, material.inputs)
     if found is None:
         return
     finding, kept = found.finding, found.finding.kept.effects

@@ -8,7 +8,6 @@ import streamlit as st
 from jaxtyping import Bool
 
 from attention_sieve.core.attention.settings import head_names
-from attention_sieve.core.command_lines import given_options
 from attention_sieve.core.importance.agreement import NO_ORDER, Agreement
 from attention_sieve.core.importance.analysis import AGREEMENT_COLUMNS, IMPORTANCE_ANALYSIS, agreement_table
 from attention_sieve.core.importance.finding import ImportanceFinding
@@ -18,7 +17,7 @@ from attention_sieve.dashboard.figures.figure import counted
 from attention_sieve.dashboard.figures.head_scatter import ScatterTexts, head_scatter
 from attention_sieve.dashboard.figures.importance.agreement import agreement_dots, layer_agreement
 from attention_sieve.dashboard.plain import plain
-from attention_sieve.dashboard.views.asking import find, policy
+from attention_sieve.dashboard.views.analysis import analysed
 from attention_sieve.dashboard.views.charts import chart, table
 from attention_sieve.dashboard.views.importance import wording as page_wording
 from attention_sieve.dashboard.views.importance.material import Importance
@@ -85,7 +84,7 @@ def cheaper_measures(importance: Importance) -> None:
     settings = ImportanceSettings(
         metric_settings=of_ablation.metric_settings, replace=of_ablation.replace, normalise=normalised
     )
-    found = find(material.visit, IMPORTANCE_ANALYSIS, settings, material.inputs, policy())
+    found = analysed(material.visit, IMPORTANCE_ANALYSIS, settings, material.source, asks=False)
     if found is None:
         return
     comparison = found.finding
@@ -97,9 +96,7 @@ def cheaper_measures(importance: Importance) -> None:
     if all(np.isnan(agreement.spearman[0]) for agreement in comparison.agreements.values()):
         st.info(NO_ORDER)
         return
-    options = given_options(settings, ImportanceSettings())
-    by_command = importance.computed_by("importance", *options, "--agreement=agreement.parquet")
-    facts = {**by_command, **IMPORTANCE_ANALYSIS.facts(comparison, settings)}
+    facts = importance.facts | found.facts("--agreement=agreement.parquet")
     n_heads = int((~np.isnan(comparison.values[ABLATION])).sum())
     st.markdown(summary(list(comparison.agreements.values()), n_heads))
     agreement, as_ranks = _one_measure(comparison)

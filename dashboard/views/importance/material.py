@@ -11,7 +11,6 @@ from jaxtyping import Bool
 from attention_sieve.cache.answers import CorpusFinding
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.command_lines import given_options
-from attention_sieve.core.importance.analysis import ABLATION_ANALYSIS
 from attention_sieve.core.importance.finding import AblationFinding, metric_facts
 from attention_sieve.core.importance.labels import read_labels
 from attention_sieve.core.importance.metrics import SCORE_NAMES
@@ -21,11 +20,13 @@ from attention_sieve.core.importance.settings import AblationSettings, LabelScor
 from attention_sieve.core.passes.metric import Metric
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard import costs
+from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.provenance import call, reads_texts
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views import frame
-from attention_sieve.dashboard.views.asking import find, policy
+from attention_sieve.dashboard.views.analysis import Analysed, Inputs, chosen_settings
+from attention_sieve.dashboard.views.asking import policy
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.importance import wording
 from attention_sieve.dashboard.views.pickers import from_list, one_of
@@ -66,16 +67,19 @@ class Material:
         return self.visit.engine, self.inputs, self.visit.settings, self.metric, self.settings.replace
 
     @property
-    def ablated(self) -> CorpusFinding[AblationFinding] | None:
-        """The effect of switching off each head; None as for `find`.
-
-        Raises: AnalysisError of any stage.
-        """
-        return find(self.visit, ABLATION_ANALYSIS, self.settings, self.inputs, policy())
+    def source(self) -> Inputs:
+        """The inputs as an analysis reads them."""
+        return Inputs(
+            read=self.inputs, facts={"corpus": self.labels_name or self.visit.choice.corpus}, options=self._reading()
+        )
 
     @property
     def options(self) -> list[str]:
         return given_options(self.settings, AblationSettings())
+
+    def _reading(self, name: str = "") -> list[str]:
+        """Options with which a command reads the texts, from a file of some name, or the labelled table."""
+        return self.table.options if self.table else ["--texts", reads_texts([each.text for each in self.inputs], name)]
 
     def pruning_options(self, at_least: int, within: float) -> list[str]:
         """The settings as options of the command `prune`."""
@@ -89,12 +93,9 @@ class Material:
             texts: name of the file of texts; by default that of the page's.
             output, checkpoint: as of `call`.
         """
-        if self.table is None:
-            read = ["--texts", reads_texts([each.text for each in self.inputs], texts)]
-        else:
-            read = self.table.options
-        visit, too_long = self.visit, f"--too-long={policy()}"
-        return call(name, visit.choice, visit.engine, *read, *options, too_long, output=output, checkpoint=checkpoint)
+        choice, engine, too_long = self.visit.choice, self.visit.engine, f"--too-long={policy()}"
+        read = self._reading(texts)
+        return call(name, choice, engine, *read, *options, too_long, output=output, checkpoint=checkpoint)
 
     def at(self, positions: Sequence[int]) -> tuple[LabelledText, ...]:
         return tuple(self.inputs[position] for position in positions)
@@ -122,11 +123,13 @@ def material() -> Material | None:
             help=wording.METRIC_HELP,
         )
         replacement = one_of(wording.REPLACE, REPLACEMENTS, key="replaced by", help=wording.REPLACE_HELP)
+        more = st.popover(shared_wording.SETTINGS, icon=":material/tune:")
     if visit.engine.files.head not in WORD_HEADS:
         st.caption(wording.no_words(plain(visit.engine.files.name)))
-    settings = AblationSettings(
+    usual = AblationSettings(
         metric_settings=MetricSettings(metric=metric), replace=replacement, correction=visit.choice.criterion.correction
     )
+    settings = chosen_settings(usual, "importance", more, wording.FURTHER)
     if metric == "labels":
         return _labelled(visit, settings)
     with_texts = frame.with_corpus(visit)
@@ -160,12 +163,27 @@ class Importance:
     """What the views of the page share."""
 
     material: Material
-    found: CorpusFinding[AblationFinding]
+    analysed: Analysed[AblationSettings, AblationFinding]
     """The effect of switching off each head."""
     heads: list[Head]
     """The chosen heads."""
-    facts: dict[str, str]
-    """Provenance of files, without a command: each view has its own, or none."""
+
+    @property
+    def found(self) -> CorpusFinding[AblationFinding]:
+        return self.analysed.found
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """Provenance of files, without a command: each view has its own, or none."""
+        choice, engine = self.material.visit.choice, self.material.visit.engine
+        return {
+            **provenance.engine_facts(choice, engine),
+            **self.material.source.facts,
+            "corpus texts": str(len(self.ablation.items)),
+            **metric_facts(self.material.settings),
+            "alpha": f"{choice.criterion.alpha:g}",
+            "correction": choice.criterion.correction,
+        }
 
     def computed_by(self, name: str, *options: str) -> dict[str, str]:
         return self.facts | {"command": self.material.line(name, *options)}
@@ -187,15 +205,3 @@ class Importance:
     def differs(self) -> Bool[np.ndarray, "layer head"]:
         """Heads without which the score differs significantly, at the reader's level and with their correction."""
         return self.ablation.effects.p_adjusted < self.material.visit.choice.criterion.alpha
-
-
-def facts_of(material: Material, n_texts: int) -> dict[str, str]:
-    choice, engine = material.visit.choice, material.visit.engine
-    texts = {"corpus": material.labels_name or choice.corpus, "corpus texts": str(n_texts)}
-    return {
-        **provenance.engine_facts(choice, engine),
-        **texts,
-        **metric_facts(material.settings),
-        "alpha": f"{choice.criterion.alpha:g}",
-        "correction": choice.criterion.correction,
-    }

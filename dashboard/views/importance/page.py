@@ -4,17 +4,18 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from attention_sieve.core.importance.analysis import ABLATION_ANALYSIS
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.public import is_public
 from attention_sieve.dashboard.views import frame
-from attention_sieve.dashboard.views.asking import ask_about_long_texts
+from attention_sieve.dashboard.views.analysis import analysed
 from attention_sieve.dashboard.views.importance import agreement, by_role, two_sets, wording
 from attention_sieve.dashboard.views.importance.ablation import each_head, headline
 from attention_sieve.dashboard.views.importance.curves import wording as curves_wording
 from attention_sieve.dashboard.views.importance.curves.view import how_many
 from attention_sieve.dashboard.views.importance.gates import wording as gates_wording
 from attention_sieve.dashboard.views.importance.gates.view import train_gates
-from attention_sieve.dashboard.views.importance.material import Importance, facts_of, material
+from attention_sieve.dashboard.views.importance.material import Importance, material
 
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS, paper_title=wording.PAPER_TITLE)
 
@@ -27,19 +28,12 @@ def _importance() -> None:
     inputs = material()
     if inputs is None:
         return
-    corpus_finding = inputs.ablated
-    if corpus_finding is None:
+    found = analysed(inputs.visit, ABLATION_ANALYSIS, inputs.settings, inputs.source)
+    if found is None:
         return
-    state.remember_off(inputs.visit.choice)
-    ask_about_long_texts(corpus_finding.too_long)
-    ablation = corpus_finding.finding
-    n_layers, n_heads = ablation.damage.shape
-    importance = Importance(
-        material=inputs,
-        found=corpus_finding,
-        heads=state.chosen_heads(n_layers, n_heads, ablation.most_important),
-        facts=facts_of(inputs, len(ablation.items)),
-    )
+    n_layers, n_heads = found.finding.damage.shape
+    heads = state.chosen_heads(n_layers, n_heads, found.finding.most_important)
+    importance = Importance(material=inputs, analysed=found, heads=heads)
     headline(importance)
     views = {
         wording.EACH: each_head,

@@ -8,6 +8,7 @@ import streamlit as st
 
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.agreement import Correlation, TwoSets, two_sets
+from attention_sieve.core.importance.analysis import ABLATION_ANALYSIS
 from attention_sieve.core.importance.effects import Draws
 from attention_sieve.core.importance.finding import AblationFinding
 from attention_sieve.core.importance.labels import read_labels
@@ -19,7 +20,7 @@ from attention_sieve.dashboard.figures.head_scatter import ScatterTexts, head_sc
 from attention_sieve.dashboard.files.provenance import THEN
 from attention_sieve.dashboard.samples import VARIED, read_sample
 from attention_sieve.dashboard.views import frame
-from attention_sieve.dashboard.views.asking import ask_about_long_texts
+from attention_sieve.dashboard.views.asking import ask_about_long_texts, find
 from attention_sieve.dashboard.views.charts import chart, table
 from attention_sieve.dashboard.views.importance import wording as page_wording
 from attention_sieve.dashboard.views.importance.material import Importance, Material, of_texts
@@ -67,7 +68,9 @@ def two_sets_of_texts(importance: Importance) -> None:
         return
     if sets.n_shared:
         st.caption(shared(sets.n_shared, len(importance.material.inputs)))
-    first, second = sets.first.ablated, sets.second.ablated
+    first, second = (
+        find(of_set.visit, ABLATION_ANALYSIS, of_set.settings, of_set.inputs) for of_set in (sets.first, sets.second)
+    )
     if first is None or second is None:
         return
     ask_about_long_texts(second.too_long if not importance.found.too_long else ())

@@ -48,6 +48,8 @@ METRIC_HELP: Final = (
     "a table that you upload."
 )
 
+FURTHER: Final = {"resamples": "Resamples"}
+"""Labels of the settings that are folded away."""
 REPLACE: Final = "A switched-off head outputs"
 ZERO: Final = "nothing"
 MEAN: Final = "its mean"

@@ -26,7 +26,7 @@ from attention_sieve.dashboard.figures.roles.distributions import HeadScores, he
 from attention_sieve.dashboard.files.downloads import figure_downloads, table_downloads
 from attention_sieve.dashboard.state import Choice
 from attention_sieve.dashboard.views import corpus as corpora
-from attention_sieve.dashboard.views.asking import kept_finding, policy
+from attention_sieve.dashboard.views.asking import kept_finding
 from attention_sieve.dashboard.views.corpus import Corpus, kept_matches
 from attention_sieve.dashboard.views.descriptions.sentences import kept_descriptions
 from attention_sieve.dashboard.views.descriptions.wording import does
@@ -156,7 +156,7 @@ def _kept_effects(visit: Visit) -> Effects | None:
     if not visit.texts:
         return None
     settings = AblationSettings(correction=visit.choice.criterion.correction)
-    found = kept_finding(visit, ABLATION_ANALYSIS, settings, tuple(map(LabelledText, visit.texts)), policy())
+    found = kept_finding(visit, ABLATION_ANALYSIS, settings, tuple(map(LabelledText, visit.texts)))
     return None if found is None else found.finding.effects
 
 

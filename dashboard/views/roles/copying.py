@@ -18,8 +18,7 @@ from attention_sieve.dashboard.figures.roles.combinations import Overlaps
 from attention_sieve.dashboard.figures.roles.venn_svg import venn_svg
 from attention_sieve.dashboard.files.downloads import drawing_downloads
 from attention_sieve.dashboard.plain import errors_shown, plain
-from attention_sieve.dashboard.views.analysis import Analysed, chosen_settings
-from attention_sieve.dashboard.views.asking import find
+from attention_sieve.dashboard.views.analysis import Analysed, analysed, chosen_settings
 from attention_sieve.dashboard.views.charts import chart, table
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.pickers import from_list, one_of, toggle
@@ -44,14 +43,13 @@ def copying(visit: Visit, heads: list[Head]) -> None:
     )
     settings = chosen_settings(chosen, "copying", labels=wording.FURTHER)
     with errors_shown():
-        found = find(visit, COPY_ANALYSIS, settings, doing="Testing where heads look and what they write")
-        if found is None:
-            return
-        _show(Analysed(visit=visit, analysis=COPY_ANALYSIS, settings=settings, found=found), heads)
+        doing = "Testing where heads look and what they write"
+        if (found := analysed(visit, COPY_ANALYSIS, settings, asks=False, doing=doing)) is not None:
+            _show(found, heads)
 
 
-def _show(analysed: Analysed[CopySettings, CopyFinding], heads: list[Head]) -> None:
-    finding, facts = analysed.finding, analysed.facts()
+def _show(found: Analysed[CopySettings, CopyFinding], heads: list[Head]) -> None:
+    finding, facts = found.finding, found.facts()
     st.markdown(wording.summary(finding))
     for name, reason in finding.answers.left_out:
         st.info(plain(wording.missing(name, reason)))
@@ -60,7 +58,7 @@ def _show(analysed: Analysed[CopySettings, CopyFinding], heads: list[Head]) -> N
     if len(finding.columns) > 1:
         _venn(finding, facts)
     if finding.writes is not None:
-        words = wording.scatter(analysed.visit.engine.files.name)
+        words = wording.scatter(found.visit.engine.files.name)
         figure = head_scatter(finding.looks, finding.writes, words, heads)
         chart("looks and writes", figure, facts, selects=True)
     with st.expander("Every head"):

@@ -28,8 +28,7 @@ from attention_sieve.dashboard.files.provenance import without_command
 from attention_sieve.dashboard.plain import errors_shown, plain
 from attention_sieve.dashboard.views import corpus as corpora
 from attention_sieve.dashboard.views import frame
-from attention_sieve.dashboard.views.analysis import Analysed, chosen_settings
-from attention_sieve.dashboard.views.asking import find
+from attention_sieve.dashboard.views.analysis import analysed, chosen_settings
 from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.corpus import Corpus, kept_matches
 from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences, with_sentences
@@ -136,10 +135,9 @@ def _sinks(visit: Visit) -> None:
         return
     settings = chosen_settings(SINK_ANALYSIS.settings, "sinks")
     with errors_shown():
-        if (found := find(visit, SINK_ANALYSIS, settings)) is not None:
+        if (found := analysed(visit, SINK_ANALYSIS, settings, asks=False)) is not None:
             st.markdown(wording.sink_share(found.finding))
-            sinks = Analysed(visit=visit, analysis=SINK_ANALYSIS, settings=settings, found=found)
-            table_downloads("sinks", sink_table(found.finding), sinks.facts())
+            table_downloads("sinks", sink_table(found.finding), found.facts())
 
 
 def _evidence(tested: Corpus, shown: TestedRoles) -> None:

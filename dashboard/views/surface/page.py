@@ -27,10 +27,10 @@ from attention_sieve.dashboard.views.pickers import toggle
 from attention_sieve.dashboard.views.results import wording as results_wording
 from attention_sieve.dashboard.views.results.chosen import Opened, opened_results, say_what, texts_or_results
 from attention_sieve.dashboard.views.surface import wording
-from attention_sieve.dashboard.views.surface.functions import frequency_list, functions
-from attention_sieve.dashboard.views.surface.layers import agreement, layers
+from attention_sieve.dashboard.views.surface.over_texts import frequency_list, functions, layers
 from attention_sieve.dashboard.views.surface.panels import (
     Surface,
+    agreement,
     entropy_panels,
     mostly,
     share_panels,

@@ -11,6 +11,7 @@ from jaxtyping import Float
 
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.surface.statistics import HeadLabels, HeadStatistics
+from attention_sieve.dashboard.figures.surface.gradient_lines import agreement_lines
 from attention_sieve.dashboard.figures.surface.scatter import TITLES, entropy_panel, panels_of, share_scatter
 from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.descriptions.sentences import Sentences
@@ -101,3 +102,9 @@ def entropy_panels(surface: Surface) -> None:
         with column:
             figure = entropy_panel(statistics, name, surface.uniform[name], most, surface.heads)
             chart(name, figure, surface.facts, wording.CLARK_4, selects=True)
+
+
+def agreement(layers: HeadStatistics, facts: Mapping[str, str]) -> None:
+    st.markdown(wording.AGREEMENT)
+    attention, outputs = layers.mean[:2]
+    chart("agreement", agreement_lines({"attention": attention, "outputs": outputs}), facts, wording.MICHEL)

@@ -22,8 +22,8 @@ from attention_sieve.dashboard.figures.word_links import NamedLinks, link_map, l
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.plain import errors_shown, plain, show_error
 from attention_sieve.dashboard.progress import in_its_place
-from attention_sieve.dashboard.views.analysis import Analysed
-from attention_sieve.dashboard.views.asking import find, trees_of
+from attention_sieve.dashboard.views.analysis import analysed
+from attention_sieve.dashboard.views.asking import trees_of
 from attention_sieve.dashboard.views.charts import head_selection, show_head_map
 from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences, with_sentences
 from attention_sieve.dashboard.views.frame import Visit
@@ -54,13 +54,13 @@ def _answer(visit: Visit, words: WordChoice | None, heads: list[Head]) -> None:
         return
     criterion = visit.choice.criterion
     settings = WordLinkSettings(pattern=pattern, alpha=criterion.alpha, correction=criterion.correction)
-    found = find(visit, WORD_LINK_ANALYSIS, settings)
+    found = analysed(visit, WORD_LINK_ANALYSIS, settings, asks=False)
     if found is None:
         return
     links = found.finding.links
     title = wording.pattern(pattern.query, pattern.key, pattern.relation, pattern.from_dependent)
     _best(links, title)
-    facts = Analysed(visit=visit, analysis=WORD_LINK_ANALYSIS, settings=settings, found=found).facts(*_options(pattern))
+    facts = found.facts(*_options(pattern))
     label = f"Links {title} in {visit.engine.files.name}"
     picture = pattern_map(links, settings.alpha, title=f"% of attention {title}", label=label, beats=wording.BEATS)
     reset = (visit.engine.files.fingerprint, links.shares.shape, tuple(heads))

@@ -23,8 +23,7 @@ from attention_sieve.dashboard.views.comparison import wording
 from attention_sieve.dashboard.views.comparison.both_texts import prediction_sentence
 from attention_sieve.dashboard.views.comparison.changes import HEAD as HEAD_OF
 from attention_sieve.dashboard.views.comparison.changes import TRANSITION, _take_mark
-from attention_sieve.dashboard.views.comparison.numbers import TrainingHistory
-from attention_sieve.dashboard.views.comparison.page import training_of
+from attention_sieve.dashboard.views.comparison.numbers import TrainingHistory, training_of
 from attention_sieve.dashboard.views.comparison.summary import what_changed
 from attention_sieve.dashboard.views.text.on_screen import EXAMPLE_TYPED
 

@@ -8,7 +8,6 @@ import streamlit as st
 from jaxtyping import Float
 
 from attention_sieve.core.attention.settings import Head, head_name
-from attention_sieve.core.command_lines import given_options
 from attention_sieve.core.coreference.accuracy import BASELINES, GROUPS, CoreferenceScores
 from attention_sieve.core.coreference.analysis import COREFERENCE_ANALYSIS, CoreferenceFinding, CoreferenceSettings
 from attention_sieve.core.coreference.mentions import SMALLEST_WINDOW, WINDOW, Windows
@@ -21,12 +20,11 @@ from attention_sieve.dashboard.figures.coreference import (
     antecedent_table,
 )
 from attention_sieve.dashboard.figures.head_map import Detail, HeadMap, intervals, percents, round_bound, texts_of
-from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.downloads import table_downloads
-from attention_sieve.dashboard.files.provenance import call, reads
+from attention_sieve.dashboard.files.provenance import reads
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views import frame
-from attention_sieve.dashboard.views.asking import find
+from attention_sieve.dashboard.views.analysis import Inputs, analysed
 from attention_sieve.dashboard.views.charts import head_selection, show_head_map
 from attention_sieve.dashboard.views.descriptions.own_mentions import OwnMentions, remember
 from attention_sieve.dashboard.views.frame import Visit
@@ -65,33 +63,13 @@ def draw() -> None:
         return
     remember(None if gold.name == EXAMPLE else OwnMentions(gold.name, gold.sha256, window, settings))
     cut = windows_of(visit, gold, window)
-    found = None if cut is None else find(visit, COREFERENCE_ANALYSIS, settings, cut.texts)
+    found = None if cut is None else analysed(visit, COREFERENCE_ANALYSIS, settings, _inputs(gold, cut, window))
     if cut is None or found is None:
         return
     finding, scores = found.finding, found.finding.scores
-    state.remember_off(visit.choice)
     _, n_layers, n_heads = scores.judgement.accuracy.shape
     heads = state.chosen_heads(n_layers, n_heads, scores.best)
-    facts = {
-        **provenance.engine_facts(visit.choice, visit.engine),
-        "mentions of": gold.name,
-        "texts sha256": gold.sha256,
-        "texts": str(len(cut.texts)),
-        "cases": str(scores.judgement.n_cases[0]),
-        "window": str(window),
-        **COREFERENCE_ANALYSIS.facts(finding, settings),
-        "command": call(
-            "coreference",
-            visit.choice,
-            visit.engine,
-            *(
-                "--texts",
-                reads(f"mentions{PurePath(gold.name).suffix or samples.MENTIONS.suffix}", lambda: gold.content),
-            ),
-            *([f"--window={window}"] if window != WINDOW else []),
-            *given_options(settings, COREFERENCE_ANALYSIS.settings),
-        ),
-    }
+    facts = found.facts() | {"cases": str(scores.judgement.n_cases[0])}
     _headline(finding)
     _warn_of_few_cases(gold, scores)
     left, right = halves()
@@ -103,6 +81,16 @@ def draw() -> None:
         _show_source(gold, cut, scores)
     state.put_in_link(heads)
     _table(scores, heads, facts)
+
+
+def _inputs(gold: Gold, cut: Windows, window: int) -> Inputs:
+    file = reads(f"mentions{PurePath(gold.name).suffix or samples.MENTIONS.suffix}", lambda: gold.content)
+    name = wording.EXAMPLE if gold.name == EXAMPLE else gold.name
+    return Inputs(
+        read=cut.texts,
+        facts={"corpus": name, "texts sha256": gold.sha256, "window": str(window)},
+        options=["--texts", file, *([f"--window={window}"] if window != WINDOW else [])],
+    )
 
 
 def _settings(alpha: float) -> tuple[CoreferenceSettings, int]:

@@ -1,29 +1,45 @@
-"""Functions of heads as in Voita et al.: positional, syntactic, rare words; and which words count as rare."""
+"""The tabs of the page that read the texts themselves: functions of heads as in Voita et al., with the list that says
+which words are rare, and the gradients of the loss with respect to attention."""
 
 from collections import defaultdict
+from typing import Final
 
 import numpy as np
 import streamlit as st
 
+from attention_sieve.cache.answers import CorpusFinding
 from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.relations.finding import ByArgmax
 from attention_sieve.core.roles.hypotheses import HeadTests
-from attention_sieve.core.surface.analysis import SurfaceFinding, SurfaceSettings
+from attention_sieve.core.surface.analysis import (
+    GRADIENT_ANALYSIS,
+    GradientFinding,
+    GradientSettings,
+    SurfaceFinding,
+    SurfaceSettings,
+)
 from attention_sieve.core.surface.frequencies import FrequencyList, english_frequencies, read_frequencies
 from attention_sieve.core.texts.relations import RELATIONS
+from attention_sieve.dashboard import costs
 from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.relations.bars import DIRECTION_NAMES
 from attention_sieve.dashboard.figures.surface.function_grid import FUNCTIONS, USUAL, Function, function_grid
+from attention_sieve.dashboard.figures.surface.gradient_lines import gradient_lines
 from attention_sieve.dashboard.files.provenance import without_command
-from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.views.analysis import Analysed
+from attention_sieve.dashboard.views.asking import find, kept_finding
 from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.corpus import corpus
-from attention_sieve.dashboard.views.pickers import from_list, toggle
+from attention_sieve.dashboard.views.pickers import from_list, halves, toggle
 from attention_sieve.dashboard.views.relations import argmax_heads
 from attention_sieve.dashboard.views.surface import wording
-from attention_sieve.dashboard.views.surface.panels import Surface
+from attention_sieve.dashboard.views.surface.panels import Surface, agreement
+
+REQUESTED: Final = "gradients asked for"
+"""Session-state key of the inputs for which the reader has requested gradients."""
 
 
 def frequency_list() -> FrequencyList | None:
@@ -99,3 +115,52 @@ def _relations(tests: HeadTests) -> dict[Head, list[str]]:
         for layer, head in np.argwhere(tests.holds[tests.roles.index(role)]).tolist():
             by_head.setdefault((layer, head), []).extend(role.split(":")[1:])
     return by_head
+
+
+def layers(found: Analysed[SurfaceSettings, SurfaceFinding], surface: Surface) -> None:
+    left, right = halves()
+    with left:
+        agreement(found.finding.layers, surface.facts)
+    with right:
+        _gradients(found, surface.facts)
+
+
+def _gradients(found: Analysed[SurfaceSettings, SurfaceFinding], facts: dict[str, str]) -> None:
+    """Draw lines by layer, a button to compute them, or the reason why there are none."""
+    st.markdown(wording.GRADIENT_SEE)
+    try:
+        corpus_finding = _gradient_finding(found)
+    except AnalysisError as error:
+        show_error(error)
+        return
+    if corpus_finding is None:
+        return
+    texts, statistics = corpus_finding.finding.texts, corpus_finding.finding.statistics
+    by_key = {wording.KEYS[name]: of_kind for name, of_kind in zip(statistics.names, statistics.mean, strict=True)}
+    st.markdown(wording.on_gradients(len(texts), sum(of_text.n_masked for of_text in texts)))
+    facts = facts | {"command": f"{facts['command']} --gradients=gradients.parquet"}
+    chart("gradients", gradient_lines(by_key), facts, wording.CLARK_3)
+
+
+def _gradient_finding(
+    found: Analysed[SurfaceSettings, SurfaceFinding],
+) -> CorpusFinding[GradientFinding] | None:
+    """Gradients that are cached or that the reader has requested; None while there are none."""
+    visit = found.visit
+    settings = GradientSettings(punctuation=found.settings.punctuation, alpha=found.settings.alpha)
+    if (kept := kept_finding(visit, GRADIENT_ANALYSIS, settings)) is not None:
+        return kept
+    if visit.engine.files.head != "masked token":
+        st.info(wording.NO_LANGUAGE_MODEL)
+        return None
+    question = (visit.engine, visit.settings, visit.texts)
+    if st.session_state.get(REQUESTED) == question:
+        return find(visit, GRADIENT_ANALYSIS, settings)
+    st.button(
+        wording.COMPUTE,
+        icon=":material/calculate:",
+        help=wording.COMPUTE_HELP,
+        on_click=lambda: st.session_state.update({REQUESTED: question}),
+    )
+    costs.say(visit.engine.files, costs.TRAINING * len(visit.texts), visit.texts)
+    return None
