@@ -126,9 +126,9 @@ def overlaps(shown: TestedRoles) -> None:
             "first": [role_title(first) for first, _, _ in pairs],
             "second": [role_title(second) for _, second, _ in pairs],
             "heads with both": [shared.both for *_, shared in pairs],
-            "of first": [shared.of_first for *_, shared in pairs],
-            "of second": [shared.of_second for *_, shared in pairs],
-            "of either": [shared.of_union for *_, shared in pairs],
+            "of first": [shared.share_first for *_, shared in pairs],
+            "of second": [shared.share_second for *_, shared in pairs],
+            "of either": [shared.share_union for *_, shared in pairs],
         }
     )
     share = st.column_config.NumberColumn(format="percent")
