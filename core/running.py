@@ -22,6 +22,7 @@ from safetensors import SafetensorError
 
 from attention_sieve.core.errors import AnalysisError, shortened
 from attention_sieve.core.json_values import json_lines
+from attention_sieve.core.pauses import interruptible, pausing
 
 State = Literal["running", "finished", "stopped", "failed", "left"]
 """`left`: the process ended without a report."""
@@ -44,6 +45,8 @@ NEEDED: Final[dict[str, frozenset[str]]] = {
 NEEDED_AT_ALL: Final = frozenset({"state", "pid", "created", "step", "steps", "message", "checkpoint"})
 SAME_START: Final = 5.0
 """Tolerance in seconds for the start time of a process; processes that reuse a process id differ by far more."""
+LAST_BYTES: Final = 20_000
+"""Bytes at the end of a journal that hold its last report, where that is no longer than a long message."""
 EVERY: Final = 0.5
 """Minimum number of seconds between two reports of how far a piece is."""
 
@@ -97,7 +100,7 @@ class Progress:
     message: str = ""
     """Why the run failed, or what it is doing; empty while it trains."""
     checkpoint: str = ""
-    """Name of the checkpoint that is fine-tuned; empty for other runs."""
+    """Name of the checkpoint that the run is about, of a training the one that is fine-tuned; empty without one."""
     notes: tuple[str, ...] = ()
     """Remarks for the user, such as how many texts were truncated."""
     validation: Validation | None = None
@@ -124,6 +127,17 @@ def read_progress(folder: Path) -> Progress | None:
     for line in json_lines(folder / PROGRESS):
         reports.add(line)
     return reports.progress(folder)
+
+
+def has_ended(folder: Path) -> bool:
+    """Whether the last report of the run in a folder is that of its end; reads no other."""
+    try:
+        with (folder / PROGRESS).open("rb") as file:
+            file.seek(-min(file.seek(0, os.SEEK_END), LAST_BYTES), os.SEEK_END)
+            last = json.loads(file.read().rstrip(b"\n").rpartition(b"\n")[2])
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(last, dict) and last.get("event") == "end"
 
 
 class _Reports:
@@ -318,7 +332,7 @@ class Journal:
         """Start reporting, in a folder that is created if necessary; None keeps the reports in memory only.
 
         Args:
-            checkpoint: name of the checkpoint that is fine-tuned.
+            checkpoint: name of the checkpoint that the run is about; of a training, the one that is fine-tuned.
             step: the saved step from which the run is resumed, or 0.
             message: first activity.
             is_wanted: once it says no, the run ends as one that is asked to stop.
@@ -446,6 +460,13 @@ class Journal:
         """Raise Stopped if a stop was requested; any thread may call it."""
         if self.stop_asked():
             raise Stopped
+
+    @contextmanager
+    def beginning(self) -> Iterator[None]:
+        """Context of what comes before the first step, such as importing torch and loading weights: asked to stop, the
+        run ends wherever that is. Raises: Stopped."""
+        with pausing(self.check), interruptible():
+            yield
 
     def _write(self, event: str, **values: object) -> None:
         report = {"event": event} | values

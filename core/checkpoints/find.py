@@ -41,6 +41,7 @@ from attention_sieve.core.checkpoints.gguf import WEIGHTS, folder_of_gguf
 from attention_sieve.core.checkpoints.hub import fetch
 from attention_sieve.core.checkpoints.saved_runs import check_is_saved
 from attention_sieve.core.errors import CheckpointError, quoted, shortened
+from attention_sieve.core.pauses import interruptible
 
 BUNDLED: Final = "bundled"
 """Name of the checkpoint that is installed with the program: a BERT of 6 layers x 12 heads."""
@@ -362,7 +363,7 @@ def load_checkpoint(
     Raises: CheckpointError for an unknown architecture, missing weights, a tokenizer without character offsets,
     a failed self-check, or files that change during loading.
     """
-    from attention_sieve.core.checkpoints.load import load
+    with unchanged(files), interruptible():
+        from attention_sieve.core.checkpoints.load import load  # imports torch
 
-    with unchanged(files):
         return load(files, choose_device(device), dtype, base)

@@ -26,7 +26,7 @@ from attention_sieve.core.options import (
     settings_of,
 )
 from attention_sieve.core.progress import ProgressBar
-from attention_sieve.core.running import Journal, Progress, read_progress
+from attention_sieve.core.running import Journal, Progress, Stopped, read_progress
 from attention_sieve.core.texts.text import read_bytes
 
 SAMPLE: Final = "movie-reviews"
@@ -46,7 +46,7 @@ def add_commands(commands: Any) -> None:
     add_settings_options(parser, TrainingSettings())
     add_device_option(parser)
     parser.add_argument("--resume", action="store_true", help="resume the run in the output folder")
-    parser.set_defaults(run=finetune)
+    parser.set_defaults(run=finetune, folder_of_run="output")
     sample = commands.add_parser(
         "sample-checkpoint",
         help="fine-tune the bundled checkpoint on movie reviews, as an example to compare",
@@ -84,7 +84,8 @@ def sample_checkpoint(options: argparse.Namespace) -> None:
         return
     step = saved_step(folder, resume=progress is not None)
     with reported(Journal(folder, BUNDLED, step, "Fetching the movie reviews.")) as journal:
-        paths = movie_reviews(program_folder() / "downloads")
+        with journal.beginning():
+            paths = movie_reviews(program_folder() / "downloads")
         data, held_out = (read_training_data(path.name, read_bytes(path), COLUMNS[:1], COLUMNS[1]) for path in paths)
         files = find_checkpoint(BUNDLED)
         plan = plan_of(files, data, held_out, SAMPLE_SETTINGS)
@@ -103,7 +104,8 @@ def _train(
     settings: TrainingSettings,
     device: str,
 ) -> None:
-    from attention_sieve.core.finetuning.finetune import finetune as train
+    with journal.beginning():
+        from attention_sieve.core.finetuning.finetune import finetune as train  # imports torch and transformers
 
     with ProgressBar(unit="step", initial=journal.step) as bar:
         progress = train(files, data, settings, journal, held_out=held_out, device=device, on_step=bar.reach)
@@ -117,10 +119,13 @@ def _train(
 
 @contextmanager
 def reported(journal: Journal) -> Iterator[Journal]:
-    """Context of a run that reports an interruption in its folder and on standard error."""
+    """Context of a run that says on standard output that it was asked to stop, and on standard error that it was
+    interrupted."""
     try:
         with journal:
             yield journal
+    except Stopped:  # before the first step
+        print(f"Stopped. {saved_so_far(journal.folder)}")
     except KeyboardInterrupt:
         print(f"\nInterrupted. {saved_so_far(journal.folder)}", file=sys.stderr)
         raise SystemExit(INTERRUPTED) from None

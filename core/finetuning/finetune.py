@@ -63,13 +63,15 @@ def finetune(
         trainer: class of the training loop.
 
     Returns: how the run ended: finished or stopped.
-    Raises: AnalysisError for an unsuitable checkpoint, text or setting, and for insufficient memory or disk space.
+    Raises: AnalysisError for an unsuitable checkpoint, text or setting, and for insufficient memory or disk space;
+        Stopped before the first step.
     """
     device = choose_device(device)
-    training, validation, held_out, max_tokens = _examples(files, data, held_out, settings, journal)
-    set_seed(settings.seed)
-    saved = str(saved_checkpoints(journal.folder)[-1]) if journal.step else None
-    model = _load_model(files, data, saved)
+    with journal.beginning():
+        training, validation, held_out, max_tokens = _examples(files, data, held_out, settings, journal)
+        set_seed(settings.seed)
+        saved = str(saved_checkpoints(journal.folder)[-1]) if journal.step else None
+        model = _load_model(files, data, saved)
     tokenizer = _tokenizer(files, model)
     collator = DataCollatorWithPadding(tokenizer)
     by_length = sorted(range(len(validation)), key=lambda position: len(validation[position]["input_ids"]))

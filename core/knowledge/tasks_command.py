@@ -20,6 +20,7 @@ from attention_sieve.core.knowledge.from_trees.make import MOST_ROWS, MadeTask, 
 from attention_sieve.core.knowledge.from_trees.sentences import ParsedSentence, conllu_sentences, parsed_sentences
 from attention_sieve.core.knowledge.task import PARTS, Task, check_task
 from attention_sieve.core.options import add_journal_option, add_output_option, add_text_columns_option, random_seed
+from attention_sieve.core.pauses import interruptible, pausing
 from attention_sieve.core.progress import ProgressBar
 from attention_sieve.core.running import Journal, stopped_quietly
 from attention_sieve.core.texts.parsers import parser_name
@@ -49,7 +50,7 @@ def add_commands(commands: Any) -> None:
         "sample-tasks", help="create probing tasks from movie reviews, as an example", description=sample_tasks.__doc__
     )
     add_journal_option(sample)
-    sample.set_defaults(run=sample_tasks)
+    sample.set_defaults(run=sample_tasks, folder_of_run="journal")
 
 
 def tasks(arguments: argparse.Namespace) -> None:
@@ -84,8 +85,12 @@ def sample_tasks(chosen: argparse.Namespace) -> None:
     if (folder / ABOUT).is_file():
         print(f"The sample tasks already exist. They are in {folder}")
         return
-    with stopped_quietly(Journal(chosen.journal, message="Downloading film reviews.")) as journal:
-        texts = [Text((snippet,)) for snippet in movie_snippets(program_folder() / "downloads")]
+    with (
+        stopped_quietly(Journal(chosen.journal, message="Downloading film reviews.")) as journal,
+        pausing(journal.check),
+    ):
+        with interruptible():
+            texts = [Text((snippet,)) for snippet in movie_snippets(program_folder() / "downloads")]
         source = (
             f"{len(texts):,} movie review snippets (Hutto & Gilbert 2014, from {REQUIREMENT}), parsed by "
             f"{parser_name()}"

@@ -20,7 +20,7 @@ def add_command(commands: Any) -> None:
     add_output_option(parser, "new folder for the run")
     add_settings_options(parser, LaboratorySettings())
     parser.add_argument("--resume", action="store_true", help="resume the run in the output folder")
-    parser.set_defaults(run=laboratory)
+    parser.set_defaults(run=laboratory, folder_of_run="output")
 
 
 def laboratory(options: argparse.Namespace) -> None:
@@ -32,15 +32,16 @@ def laboratory(options: argparse.Namespace) -> None:
     """
     settings = settings_of(options, LaboratorySettings())
     with reported(open_run(options.output, LaboratoryPlan(settings), resume=options.resume)) as journal:
-        from attention_sieve.core.laboratory.training import train
+        with journal.beginning():
+            from attention_sieve.core.laboratory.training import train  # imports torch and transformers
 
         with ProgressBar(unit="step", initial=journal.step) as bar:
             progress = train(settings, journal, bar.reach)
-    if progress.state == "finished":
-        last = progress.held_out[-1]
-        print(
-            f"Finished after {progress.steps:,} steps: {last.accuracy:.1%} of the copied tokens predicted, loss "
-            f"{last.loss:.2f} nats. The checkpoint is in {journal.folder}"
-        )
-    else:
-        print(f"Stopped after step {progress.step:,} of {progress.steps:,}. {saved_so_far(journal.folder)}")
+        if progress.state == "finished":
+            last = progress.held_out[-1]
+            print(
+                f"Finished after {progress.steps:,} steps: {last.accuracy:.1%} of the copied tokens predicted, loss "
+                f"{last.loss:.2f} nats. The checkpoint is in {journal.folder}"
+            )
+        else:
+            print(f"Stopped after step {progress.step:,} of {progress.steps:,}. {saved_so_far(journal.folder)}")

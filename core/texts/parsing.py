@@ -17,7 +17,7 @@ from weakref import WeakSet
 import numpy as np
 
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.pauses import pause
+from attention_sieve.core.pauses import interruptible, pause
 from attention_sieve.core.texts.parsers import RELATION_NAMES, installed_parsers, parser_name
 from attention_sieve.core.texts.patterns import matched_words
 from attention_sieve.core.texts.text import Text
@@ -290,9 +290,10 @@ def _next_batch(
 
 @lru_cache(maxsize=MOST_PIPELINES)
 def _pipeline(package: str) -> Any:
-    import spacy
+    with interruptible():
+        import spacy
 
-    return spacy.load(package)
+        return spacy.load(package)
 
 
 def _document(package: str, text: Text, side: int) -> Any:

@@ -55,7 +55,7 @@ def add_command(commands: Any) -> None:
     add_settings_options(parser, GateSettings())
     add_device_option(parser)
     parser.add_argument("--resume", action="store_true", help="resume the runs in the output folder")
-    parser.set_defaults(run=gates)
+    parser.set_defaults(run=gates, folder_of_run="output")
 
 
 def penalties(text: str) -> tuple[float, ...]:
@@ -121,7 +121,8 @@ def _train(
 
     Raises: Stopped if the sweep, or this run, is asked to stop.
     """
-    from attention_sieve.core.importance.gates.training import train_gates, trained_gates
+    with sweep.beginning():
+        from attention_sieve.core.importance.gates.training import train_gates, trained_gates  # imports torch
 
     plan, progress = plan_of(files, data, None, settings), read_progress(folder) if arguments.resume else None
     was_kept = progress is not None and progress.state == "finished"

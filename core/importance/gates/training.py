@@ -149,7 +149,8 @@ def train_gates(
     Source: Voita et al. 2019, section 3.4: a gate for each head, relaxed to a hard concrete variable, and the expected
         number of open gates as a penalty, on a trained model.
     """
-    checkpoint = load_checkpoint(files, device="cpu")
+    with journal.beginning():
+        checkpoint = load_checkpoint(files, device="cpu")
     attention = checkpoint.attentions.get(settings.kind)
     if attention is None:
         raise no_such_attention(files.name, settings.kind, checkpoint.attentions)

@@ -26,6 +26,7 @@ from attention_sieve.core.knowledge.reconstruction import ranking
 from attention_sieve.core.knowledge.report import ALPHA, task_report
 from attention_sieve.core.knowledge.vectors import usual_pooling
 from attention_sieve.core.options import add_journal_option, heads
+from attention_sieve.core.pauses import pausing
 from attention_sieve.core.running import Journal, KeptPieces, check_ended, stopped_quietly
 
 FORMAT: Final = 1
@@ -67,7 +68,7 @@ def add_command(commands: Any) -> None:
         "that may be used",
     )
     add_journal_option(parser, "; heads that are done are kept there, and a repeated command skips them")
-    parser.set_defaults(run=erase_tasks)
+    parser.set_defaults(run=erase_tasks, folder_of_run="journal")
 
 
 def erase_tasks(arguments: argparse.Namespace) -> None:
@@ -97,14 +98,14 @@ def erase_tasks(arguments: argparse.Namespace) -> None:
     """
     tasks = tasks_of(arguments)
     n_made, n_tests = _n_tests(arguments, len(tasks))
-    checkpoint, settings = loaded(arguments)
-    pooling = arguments.pooling or usual_pooling(checkpoint, settings.kind)
     names, erasures, pieces = list[str](), list[Erasure](), KeptPieces(arguments.journal)
-    facts = {**checkpoint_facts(checkpoint, settings), "pooling": pooling}
     if arguments.journal is not None:
         check_ended(arguments.journal)
     then = "Run the same command again to continue." if arguments.journal else ""
-    with stopped_quietly(Journal(arguments.journal), then) as journal:
+    with stopped_quietly(Journal(arguments.journal, arguments.checkpoint), then) as journal, pausing(journal.check):
+        checkpoint, settings = loaded(arguments)
+        pooling = arguments.pooling or usual_pooling(checkpoint, settings.kind)
+        facts = {**checkpoint_facts(checkpoint, settings), "pooling": pooling}
         journal.plan(n_made)
         for task in tasks:
             journal.part(f"Reading {task.name}")

@@ -42,7 +42,7 @@ def add_commands(commands: Any) -> None:
     add_dtype_option(parser)
     add_journal_option(parser)
     add_engine_options(parser)
-    parser.set_defaults(run=trials)
+    parser.set_defaults(run=trials, folder_of_run="journal")
 
 
 def trials(arguments: argparse.Namespace) -> None:

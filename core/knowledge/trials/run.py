@@ -160,7 +160,7 @@ def run_table(
     results: dict[Trial, TrialResult] = {}
     failed: set[Trial] = set()
     n_texts = n_texts_of(table)
-    with suppress(Stopped), journal:
+    with suppress(Stopped), journal, pausing(journal.check):
         journal.plan(len(table) * len(stages), sum(n_texts) * len(stages))
         for stage in [name for name in STAGES if name in stages]:
             for trial, n_of_trial in zip(table, n_texts):
