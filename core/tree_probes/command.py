@@ -5,10 +5,12 @@ import argparse
 import inspect
 import json
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -30,6 +32,7 @@ from attention_sieve.core.commands import (
 )
 from attention_sieve.core.options import (
     add_checkpoint_options,
+    add_journal_option,
     add_output_option,
     add_parser_options,
     add_settings_options,
@@ -38,33 +41,33 @@ from attention_sieve.core.options import (
     settings_of,
 )
 from attention_sieve.core.passes.texts import PassText, check_settings, queries_text
+from attention_sieve.core.pauses import pausing
 from attention_sieve.core.progress import ProgressBar
+from attention_sieve.core.running import Journal, check_ended, stopped_quietly
 from attention_sieve.core.texts.relations import Dependencies, dependencies
 from attention_sieve.core.texts.text import SUFFIXES, Text, texts_sha256
-from attention_sieve.core.tree_probes.features import check_kind, embedded_words, word_attention_maps, word_pieces
+from attention_sieve.core.tree_probes.features import check_kind
+from attention_sieve.core.tree_probes.kept import KeptProbes
 from attention_sieve.core.tree_probes.probe import (
     LEVEL,
     RIGHT_BRANCHING,
     AttachmentScore,
     ProbeTraining,
     TreeProbeSettings,
-    offset_scores,
-    uas,
 )
-from attention_sieve.core.tree_probes.run import TrainedProbe
+from attention_sieve.core.tree_probes.results import ProbeKind, ProbeResults
+from attention_sieve.core.tree_probes.run import ProbeQuestion, train_probes
 from attention_sieve.core.tree_probes.texts import (
-    ProbeText,
     attention_bytes,
     check_fits,
     left_out,
     little_data,
-    n_left_out,
-    probe_texts,
     split,
 )
-from attention_sieve.core.tree_probes.word_vectors import UNKNOWN, WordVectors, no_vectors, vectors_from_file
+from attention_sieve.core.tree_probes.word_vectors import UNKNOWN, WordVectors, vectors_from_file
 from attention_sieve.core.usage import HEAD_COLUMNS
 
+Done = TypeVar("Done")
 NONE: Final = "none"
 EMBEDDINGS: Final = "embeddings"
 COLUMNS: Final = {
@@ -74,17 +77,6 @@ COLUMNS: Final = {
     "control_w": "w of the random control",
     "control_u": "u of the random control",
 }
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class _Texts:
-    texts: tuple[Text, ...]
-    train: Sequence[int]
-    """Indices of the training texts."""
-    test: Sequence[int]
-    prepared: Mapping[int, PassText]
-    """By index; without texts that are left out, as are the trees."""
-    trees: Mapping[int, Dependencies]
 
 
 def add_command(commands: Any) -> None:
@@ -116,8 +108,9 @@ def add_command(commands: Any) -> None:
     parser.add_argument(
         "--random-control", action="store_true", help="train a second probe on the same model with random weights"
     )
+    add_journal_option(parser, "; probes that are trained are kept there, and a repeated command skips them")
     add_output_option(parser, f"file to write: {TABLE_FILE}; a summary is written beside it")
-    parser.set_defaults(run=tree_probes)
+    parser.set_defaults(run=tree_probes, folder_of_run="journal")
 
 
 def tree_probes(arguments: argparse.Namespace) -> None:
@@ -131,70 +124,123 @@ def tree_probes(arguments: argparse.Namespace) -> None:
     inputs = [arguments.texts, arguments.test_texts, Path(arguments.words)]
     check_output(arguments.output, TABLES, inputs)
     check_output(_summary_path(arguments.output), others=inputs)
-    checkpoint, pass_settings = loaded(arguments)
-    files = checkpoint.files
-    data = _read(arguments, checkpoint, pass_settings, settings.seed)
-    _say_size(data, checkpoint.attentions[pass_settings.kind], arguments.memory_mb * 2**20)
-    vectors = _vectors(arguments.words, checkpoint, data)
-    facts = checkpoint_facts(checkpoint, pass_settings) | {
-        "words": arguments.words,
-        "texts sha256": texts_sha256(data.texts),
-    }
-    train, test = _features(checkpoint, data, vectors, pass_settings)
-    n_words_left_out = _say_words(train, test)
-    offsets = offset_scores(train, test)
-    results = {"probe": _trained(train, test, vectors, settings)}
-    if arguments.random_control:
-        del checkpoint, train, test  # one checkpoint and its attention in memory at a time
-        control = load_checkpoint(
-            randomly_initialised(files, settings.seed), device=arguments.device, dtype=arguments.dtype
-        )
-        train, test = _features(control, data, vectors, pass_settings)
-        results["random control"] = _trained(train, test, vectors, settings)
-    _write(arguments, settings, results, offsets, n_words_left_out, facts)
+    if arguments.journal is not None:
+        check_ended(arguments.journal)
+    then = "Run the same command again to continue." if arguments.journal else ""
+    journal = _ShownJournal(arguments.journal, arguments.checkpoint)
+    with stopped_quietly(journal, then), pausing(journal.check):
+        checkpoints = _Checkpoints(*loaded(arguments), settings.seed, arguments)
+        question, facts = _read(arguments, checkpoints, settings)
+        found = train_probes(checkpoints.run, question, journal, _kept(arguments.journal, question, facts), turn=None)
+        if sentence := left_out(found.n_left_out):
+            print(sentence, file=sys.stderr)
+        _write(arguments, settings, found, facts)
+        journal.end("finished")
+
+
+class _ShownJournal(Journal):
+    """A journal whose reports are shown on standard error, too."""
+
+    def part(self, doing: str, n_done: int = 0, n_all: int = 0, detail: str = "") -> None:
+        """See Journal."""
+        super().part(doing, n_done, n_all, detail)
+        self._bar.set_description(f"{self.progress.piece}: {doing}{detail}", refresh=False)
+        self._bar.reach(n_done, n_all)
+
+    @cached_property
+    def _bar(self) -> ProgressBar:
+        return ProgressBar(unit="text")
+
+
+class _Checkpoints:
+    """The checkpoint and its control, of which one is in memory at a time."""
+
+    def __init__(self, checkpoint: Checkpoint, settings: PassSettings, seed: int, arguments: argparse.Namespace):
+        self.settings, self.facts = settings, checkpoint_facts(checkpoint, settings)
+        self._files, self._seed, self._arguments = checkpoint.files, seed, arguments
+        self._loaded: dict[bool, Checkpoint] = {False: checkpoint}
+
+    def run(self, control: bool, work: Callable[[Checkpoint], Done], watch: object = None) -> Done:
+        """Work on the checkpoint, or on its control."""
+        if control not in self._loaded:
+            self._loaded.clear()  # first of all
+            files = randomly_initialised(self._files, self._seed) if control else self._files
+            loaded = load_checkpoint(files, device=self._arguments.device, dtype=self._arguments.dtype)
+            check_settings(loaded, self.settings)
+            self._loaded[control] = loaded
+        return work(self._loaded[control])
 
 
 def _summary_path(output: Path) -> Path:
     return output.with_suffix(".summary.json")
 
 
-def _read(arguments: argparse.Namespace, checkpoint: Checkpoint, settings: PassSettings, seed: int) -> _Texts:
-    check_kind(settings.kind)
+def _read(
+    arguments: argparse.Namespace, checkpoints: _Checkpoints, settings: TreeProbeSettings
+) -> tuple[ProbeQuestion, dict[str, str]]:
+    """The probes to train on the texts that are not left out, and their provenance; says how much there is."""
+    kind = checkpoints.settings.kind
+    check_kind(kind)
     texts = first_texts = read_texts(arguments.texts, arguments.text_columns, arguments.parser)
     if arguments.test_texts is None:
-        train, test = split(len(first_texts), arguments.test_share, seed)
+        train, test = split(len(first_texts), arguments.test_share, settings.seed)
     else:
         texts = (
             *first_texts,
             *read_texts(arguments.test_texts, arguments.text_columns, arguments.parser),
         )
         train, test = np.arange(len(first_texts)), np.arange(len(first_texts), len(texts))
-    prepared = prepared_texts(checkpoint, texts, settings, arguments.too_long)
-    parsed = dependencies([queries_text(texts[index], settings.kind) for index in prepared])
-    trees = list(progress_bar(([tree] for tree in parsed), len(prepared), "parsing"))
-    return _Texts(
-        texts=texts, train=train.tolist(), test=test.tolist(), prepared=prepared, trees=dict(zip(prepared, trees))
+    prepared = checkpoints.run(
+        False, lambda checkpoint: prepared_texts(checkpoint, texts, checkpoints.settings, arguments.too_long)
     )
+    parsed = dependencies([queries_text(texts[index], kind) for index in prepared])
+    trees = list(progress_bar(([tree] for tree in parsed), len(prepared), "parsing"))
+    places = {index: place for place, index in enumerate(prepared)}
+    question = ProbeQuestion(
+        texts=[texts[index] for index in prepared],
+        trees=trees,
+        train=[places[index] for index in train.tolist() if index in places],
+        test=[places[index] for index in test.tolist() if index in places],
+        kinds=[ProbeKind(settings.words, control) for control in (False, True)[: 1 + arguments.random_control]],
+        settings=checkpoints.settings,
+        how=settings,
+        vectors=_vectors(arguments.words, texts, prepared, trees),
+        too_long=arguments.too_long,
+        most_bytes=arguments.memory_mb * 2**20,
+    )
+    n_words = [min(len(tree.heads), text.n_tokens) for tree, text in zip(trees, prepared.values())]
+    checkpoints.run(False, lambda checkpoint: _say_size(n_words, checkpoint.attentions[kind], question.most_bytes))
+    n_learned = sum(n_words[place] for place in question.train)
+    for warning in little_data(n_learned, len(question.train), len(question.test)):
+        print(warning, file=sys.stderr)
+    return question, checkpoints.facts | {"words": arguments.words, "texts sha256": texts_sha256(texts)}
 
 
-def _say_size(data: _Texts, layers: AttentionLayers, budget: int) -> None:
-    n_words = [min(len(data.trees[index].heads), text.n_tokens) for index, text in data.prepared.items()]
+def _kept(folder: Path | None, question: ProbeQuestion, facts: Mapping[str, str]) -> KeptProbes:
+    """The probes in a folder that depend on the same as those of a question."""
+    trees = [[tree.heads.tolist(), list(tree.relations)] for tree in question.trees]
+    vectors = None
+    if question.vectors is not None:
+        parts = (question.vectors.table, *question.vectors.rows)
+        vectors = sha256(b"".join(part.tobytes() for part in parts)).hexdigest()
+    how = asdict(question.how)
+    return KeptProbes(folder, [dict(facts), question.too_long, trees, vectors, question.train, question.test, how])
+
+
+def _say_size(n_words: Sequence[int], layers: AttentionLayers, budget: int) -> None:
     check_fits(n_words, layers.n_layers, layers.n_heads, budget)
     megabytes = attention_bytes(n_words, layers.n_layers, layers.n_heads) / 2**20
     print(f"The attention of {len(n_words):,} texts takes {megabytes:,.0f} MB of memory.", file=sys.stderr)
 
 
-def _vectors(words: str, checkpoint: Checkpoint, data: _Texts) -> WordVectors:
-    """Vectors of the words of the prepared texts; a random control uses those of the real checkpoint."""
-    if words == NONE:
-        return no_vectors([len(tree.heads) for tree in data.trees.values()])
-    if words == EMBEDDINGS:
-        return embedded_words(
-            checkpoint, [word_pieces(text, data.trees[index].words) for index, text in data.prepared.items()]
-        )
+def _vectors(
+    words: str, texts: Sequence[Text], prepared: Mapping[int, PassText], trees: Sequence[Dependencies]
+) -> WordVectors | None:
+    """Vectors of the words of the prepared texts from a file; None without one."""
+    if words in (NONE, EMBEDDINGS):
+        return None
     word_forms = [
-        data.trees[index].words.shown(queries_text(data.texts[index], text.kind))
-        for index, text in data.prepared.items()
+        tree.words.shown(queries_text(texts[index], text.kind)) for (index, text), tree in zip(prepared.items(), trees)
     ]
     vectors = vectors_from_file(Path(words), word_forms)
     is_unknown = np.concatenate(vectors.rows) == UNKNOWN
@@ -202,49 +248,16 @@ def _vectors(words: str, checkpoint: Checkpoint, data: _Texts) -> WordVectors:
     return vectors
 
 
-def _features(
-    checkpoint: Checkpoint, data: _Texts, vectors: WordVectors, settings: PassSettings
-) -> tuple[list[ProbeText], list[ProbeText]]:
-    check_settings(checkpoint, settings)
-    indices = list(data.prepared)
-    words = [data.trees[index].words for index in indices]
-    batches = word_attention_maps(checkpoint, list(data.prepared.values()), words, settings)
-    passed = {indices[row]: features for row, features in progress_bar(batches, len(indices))}
-    rows = dict(zip(indices, vectors.rows))
-    return probe_texts(passed, data.trees, rows, data.train), probe_texts(passed, data.trees, rows, data.test)
-
-
-def _say_words(train: Sequence[ProbeText], test: Sequence[ProbeText]) -> int:
-    n_words = n_left_out([*train, *test])
-    few = little_data(sum(text.n_learned for text in train), len(train), len(test))
-    for warning in filter(None, [left_out(n_words), *few]):
-        print(warning, file=sys.stderr)
-    return n_words
-
-
-def _trained(
-    train: Sequence[ProbeText], test: Sequence[ProbeText], vectors: WordVectors, settings: TreeProbeSettings
-) -> TrainedProbe:
-    from attention_sieve.core.tree_probes.training import predicted_heads
-    from attention_sieve.core.tree_probes.training import train as trained
-
-    with ProgressBar(unit="text") as bar:
-        for training in trained(train, vectors.table, settings):
-            bar.set_description(f"held-out UAS {training.epochs[-1].held_out_score:.3f}", refresh=False)
-            bar.reach(training.n_seen, training.n_texts * settings.epochs)
-    return TrainedProbe(training=training, score=uas(predicted_heads(training.probe, test, vectors.table), test))
-
-
 def _write(
     arguments: argparse.Namespace,
     settings: TreeProbeSettings,
-    results: Mapping[str, TrainedProbe],
-    offsets: Mapping[int, AttachmentScore],
-    n_words_left_out: int,
+    found: ProbeResults,
     facts: Mapping[str, str],
 ) -> None:
+    kinds = sorted(found.probes, key=lambda kind: kind.control)
+    results = {"random control" if kind.control else "probe": found.probes[kind] for kind in kinds}
     scores = {name: result.score for name, result in results.items()}
-    scores |= {_offset_name(offset): score for offset, score in offsets.items()}
+    scores |= {_offset_name(offset): score for offset, score in found.offsets.items()}
     columns: dict[str, np.ndarray] = {}
     for prefix, result in zip(("", "control_"), results.values()):
         columns |= {f"{prefix}{name}": weight.ravel() for name, weight in zip("wu", result.training.probe.weights)}
@@ -255,7 +268,7 @@ def _write(
         **facts,
         "settings": asdict(settings),
         "UAS": {name: asdict(score) for name, score in scores.items()},
-        "words left out": n_words_left_out,
+        "words left out": found.n_left_out,
         "training": {name: _course(result.training) for name, result in results.items()},
     }
     write(

@@ -1,7 +1,7 @@
 """A run of probes: computes the attention of a corpus in short turns, then trains the probes one after the other. Only
 one run trains at a time."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from threading import Lock
@@ -18,8 +18,10 @@ from attention_sieve.core.texts.relations import Dependencies
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import TooLong
 from attention_sieve.core.tree_probes.features import Pieces, embedded_words, word_attention_maps, word_pieces
-from attention_sieve.core.tree_probes.probe import AttachmentScore, ProbeTraining, TreeProbeSettings, offset_scores, uas
-from attention_sieve.core.tree_probes.texts import PassedWords, check_fits, n_left_out, probe_texts
+from attention_sieve.core.tree_probes.kept import KeptProbes
+from attention_sieve.core.tree_probes.probe import ProbeTraining, TreeProbeSettings, offset_scores, uas
+from attention_sieve.core.tree_probes.results import ProbeKind, ProbeResults, TrainedProbe
+from attention_sieve.core.tree_probes.texts import BUDGET_BYTES, PassedWords, check_fits, n_left_out, probe_texts
 from attention_sieve.core.tree_probes.word_vectors import WordVectors, no_vectors
 
 TURN: Final = 8_000
@@ -29,21 +31,6 @@ WAIT_SECONDS: Final = 0.3
 
 _one_at_a_time: Final = Lock()
 """The attention of a corpus takes much memory, and training takes a CPU core."""
-
-
-@dataclass(frozen=True)
-class ProbeKind:
-    """A kind of probe."""
-
-    words: bool
-    """Whether weights depend on the words."""
-    control: bool
-    """Whether the checkpoint has random weights; word vectors are still those of the real checkpoint."""
-
-    @property
-    def name(self) -> str:
-        """Its name in reports and on pages."""
-        return f"attention {'and words' if self.words else 'alone'}{', random weights' * self.control}"
 
 
 OnCheckpoint = Callable[[bool, Callable[[Checkpoint], Any], Callable[[], None]], Any]
@@ -67,53 +54,36 @@ class ProbeQuestion:
     vectors: WordVectors | None
     """Vectors of the words of all texts; None for the checkpoint's own embeddings."""
     too_long: TooLong
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class TrainedProbe:
-    """A trained probe and its score on the test texts."""
-
-    training: ProbeTraining
-    """Unfinished if it was stopped."""
-    score: AttachmentScore
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class ProbeResults:
-    """Results so far."""
-
-    offsets: Mapping[int, AttachmentScore]
-    """Scores of right-branching and of the best fixed offset."""
-    probes: Mapping[ProbeKind, TrainedProbe]
-    too_long: tuple[tuple[int, int], ...]
-    """Index and number of tokens of each text that was left out."""
-    n_left_out: int
-    """Words of the other texts used for neither training nor testing, as they or their heads have no tokens."""
+    most_bytes: int = BUDGET_BYTES
+    """Of the attention of all texts."""
 
 
 def train_probes(
     on_checkpoint: OnCheckpoint,
     question: ProbeQuestion,
     journal: Journal,
-    keep: Callable[[ProbeResults], None],
-    results: ProbeResults | None = None,
-) -> None:
+    kept: KeptProbes,
+    turn: int | None = TURN,
+) -> ProbeResults:
     """Train probes on a corpus, one after the other, once no other run is training. Each is a piece of the run.
 
     Args:
         journal: asked to stop, the run ends with the best state so far of the current probe.
-        keep: called after each probe with all results so far.
-        results: of an earlier run about the same question, whose finished probes are not trained again.
+        kept: those that are finished are not trained again; each other one is added.
+        turn: characters of the texts of one turn; None passes all texts in one, whose batches are reported.
 
     Raises: AnalysisError if any stage fails; Stopped.
     """
     while not _one_at_a_time.acquire(timeout=WAIT_SECONDS):
         journal.part("Waiting for another training to finish")
     try:
-        work = _Work(on_checkpoint, question, journal, keep, results)
+        work = _Work(on_checkpoint, question, journal, kept, turn)
         journal.plan(len(question.kinds))
         for control in sorted({kind.control for kind in question.kinds}):
             work.do(control)
+        if work.results is None:
+            raise ValueError("A run of probes has at least one.")
+        return work.results
     finally:
         _one_at_a_time.release()
 
@@ -135,20 +105,19 @@ class _Work:
         on_checkpoint: OnCheckpoint,
         question: ProbeQuestion,
         journal: Journal,
-        keep: Callable[[ProbeResults], None],
-        results: ProbeResults | None,
+        kept: KeptProbes,
+        turn: int | None,
     ) -> None:
-        self._on_checkpoint, self._question = on_checkpoint, question
-        self._journal, self._keep, self._results = journal, keep, results
+        self._on_checkpoint, self._question, self._turn = on_checkpoint, question, turn
+        self._journal, self._kept, self.results = journal, kept, kept.read(question.kinds)
         self._word_vectors: tuple[np.ndarray, dict[int, np.ndarray]] | None = None
 
     def do(self, control: bool) -> None:
         """Train the probes of the checkpoint, or those of its random control."""
-        done = {} if self._results is None else self._results.probes
         passed: _Passed | None = None
         for kind in [kind for kind in self._question.kinds if kind.control == control]:
             self._journal.piece(kind.name)
-            was_kept = kind in done and done[kind].training.is_finished
+            was_kept = self.results is not None and self.results.has([kind])
             if not was_kept:
                 passed = passed or self._passed(control)
                 self._train(kind, passed)
@@ -156,13 +125,15 @@ class _Work:
 
     def _passed(self, control: bool) -> _Passed:
         """Attention of all texts, in turns; the shortest first, as a batch holds texts of similar length."""
-        texts = self._question.texts
-        order = sorted(range(len(texts)), key=lambda index: _size(texts[index]))
-        passed = _Passed(words={}, pieces={}, too_long=[])
-        for indices in _turns(order, texts):
-            report = partial(self._journal.part, "reading texts", len(passed.words) + len(passed.too_long), len(texts))
+        texts, passed = self._question.texts, _Passed(words={}, pieces={}, too_long=[])
+
+        def report(n_more: int = 0) -> None:
+            self._journal.part("reading texts", len(passed.words) + len(passed.too_long) + n_more, len(texts))
+
+        for indices in [range(len(texts))] if self._turn is None else _turns(texts, self._turn):
             report()
-            turn = self._on_checkpoint(control, partial(_turn, self._question, indices), report)
+            of_batch = report if self._turn is None else None
+            turn = self._on_checkpoint(control, partial(_turn, self._question, indices, of_batch), report)
             passed.words.update(turn.words)
             passed.pieces.update(turn.pieces)
             passed.too_long.extend(turn.too_long)
@@ -178,7 +149,7 @@ class _Work:
         train_texts, test_texts = (
             probe_texts(passed.words, trees, rows, indices) for indices in (question.train, question.test)
         )
-        results = self._results or ProbeResults(
+        results = self.results or ProbeResults(
             offsets=offset_scores(train_texts, test_texts),
             probes={},
             too_long=tuple(sorted(passed.too_long)),
@@ -194,8 +165,8 @@ class _Work:
             if last is not None and (last.is_finished or last.best):
                 score = uas(predicted_heads(last.probe, test_texts, table), test_texts)
                 probes = {**results.probes, kind: TrainedProbe(training=last, score=score)}
-                self._results = replace(results, probes=probes)
-                self._keep(self._results)
+                self.results = replace(results, probes=probes)
+                self._kept.write(kind, self.results)
 
     def _vectors(self, kind: ProbeKind, passed: _Passed) -> tuple[np.ndarray, dict[int, np.ndarray]]:
         """The vectors of words, and the rows of the words of each text by its index."""
@@ -206,28 +177,32 @@ class _Work:
             vectors, indices = self._question.vectors, list(range(len(self._question.texts)))
             if vectors is None:
                 indices, pieces = list(passed.pieces), list(passed.pieces.values())
-                vectors = self._on_checkpoint(False, lambda checkpoint: embedded_words(checkpoint, pieces), _no_watch)
+                embed = partial(embedded_words, texts=pieces)
+                vectors = self._on_checkpoint(False, embed, self._journal.check)
             self._word_vectors = vectors.table, dict(zip(indices, vectors.rows))
         return self._word_vectors
 
 
-def _no_watch() -> None:
-    """Do nothing: for work that takes no time."""
-
-
-def _turn(question: ProbeQuestion, indices: Sequence[int], checkpoint: Checkpoint) -> _Passed:
-    """Pass some texts through a checkpoint; raises if the attention of all texts would not fit into memory."""
+def _turn(
+    question: ProbeQuestion, indices: Sequence[int], report: Callable[[int], None] | None, checkpoint: Checkpoint
+) -> _Passed:
+    """Pass some texts through a checkpoint; raises if the attention of all texts would not fit into memory. `report` is
+    called with the number of texts after each batch."""
     layers = checkpoint.attentions[question.settings.kind]
     n_words = [min(len(tree.heads), checkpoint.max_tokens) for tree in question.trees]
-    check_fits(n_words, layers.n_layers, layers.n_heads)
+    check_fits(n_words, layers.n_layers, layers.n_heads, question.most_bytes)
     texts = [question.texts[index] for index in indices]
     prepared, too_long = prepare_all(checkpoint, texts, question.settings, question.too_long)
     prepared_indices = [indices[row] for row in prepared]
     words = [question.trees[index].words for index in prepared_indices]
     passed = list(prepared.values())
-    batches = word_attention_maps(checkpoint, passed, words, question.settings)
+    features: dict[int, PassedWords] = {}
+    for batch in word_attention_maps(checkpoint, passed, words, question.settings):
+        features |= {prepared_indices[row]: of_text for row, of_text in batch}
+        if report is not None:
+            report(len(features))
     return _Passed(
-        words={prepared_indices[row]: features for batch in batches for row, features in batch},
+        words=features,
         pieces={
             index: word_pieces(text, text_words) for index, text, text_words in zip(prepared_indices, passed, words)
         },
@@ -235,10 +210,11 @@ def _turn(question: ProbeQuestion, indices: Sequence[int], checkpoint: Checkpoin
     )
 
 
-def _turns(order: Sequence[int], texts: Sequence[Text]) -> Iterator[list[int]]:
+def _turns(texts: Sequence[Text], most: int) -> Iterator[Sequence[int]]:
+    """Indices of texts of at most so many characters together."""
     turn, n_characters = list[int](), 0
-    for index in order:
-        if turn and n_characters + _size(texts[index]) > TURN:
+    for index in sorted(range(len(texts)), key=lambda index: _size(texts[index])):
+        if turn and n_characters + _size(texts[index]) > most:
             yield turn
             turn, n_characters = [], 0
         turn.append(index)

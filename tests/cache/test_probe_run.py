@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import randomly_initialised
@@ -10,8 +11,10 @@ from attention_sieve.core.running import STOP, Journal, Stopped
 from attention_sieve.core.texts.relations import dependencies
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.tree_probes import run as probing
+from attention_sieve.core.tree_probes.kept import KeptProbes
 from attention_sieve.core.tree_probes.probe import TreeProbeSettings
-from attention_sieve.core.tree_probes.run import ProbeKind, ProbeQuestion, train_probes
+from attention_sieve.core.tree_probes.results import ProbeKind
+from attention_sieve.core.tree_probes.run import TURN, ProbeQuestion, train_probes
 
 
 def tree(words, heads, relations):
@@ -62,18 +65,33 @@ class Reports(Journal):
         super().part(doing, n_done, n_all, detail)
 
 
-def trained(inference, engine, asked, journal=None, results=None):
-    kept = []
-    train_probes(on_checkpoint(inference, engine, asked), asked, journal or Journal(None), kept.append, results)
-    return kept
+def trained(inference, engine, asked, journal=None, kept=None, turn=TURN):
+    kept = kept or KeptProbes(None)
+    return train_probes(on_checkpoint(inference, engine, asked), asked, journal or Journal(None), kept, turn)
 
 
-def test_probes_are_trained_one_after_the_other_and_kept_as_they_are_done(inference, engine, monkeypatch):
-    monkeypatch.setattr(probing, "TURN", 40)
-    journal = Reports()
-    kept = trained(inference, engine, question(), journal)
-    assert [list(one.probes) for one in kept] == [[ALONE], [ALONE, WITH_WORDS], [ALONE, WITH_WORDS, CONTROL]]
-    last = kept[-1]
+class Written(KeptProbes):
+    """Kept probes that know which were written, in turn."""
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        self.kinds = []
+
+    def write(self, kind, results):
+        self.kinds.append(kind)
+        super().write(kind, results)
+
+
+def test_probes_are_trained_one_after_the_other_and_kept_as_they_are_done(inference, engine, tmp_path):
+    journal, kept = Reports(), Written(tmp_path)
+    last = trained(inference, engine, question(), journal, kept, turn=40)
+    assert kept.kinds == [ALONE, WITH_WORDS, CONTROL]
+    read = KeptProbes(tmp_path).read((ALONE, WITH_WORDS, CONTROL))
+    assert str((read.offsets, read.too_long, read.n_left_out)) == str((last.offsets, last.too_long, last.n_left_out))
+    for kind, probe in last.probes.items():
+        assert str(read.probes[kind].score) == str(probe.score)
+        assert read.probes[kind].training.epochs == probe.training.epochs
+        np.testing.assert_array_equal(read.probes[kind].training.probe.by_word, probe.training.probe.by_word)
     assert list(last.offsets) == [1]
     assert all(one.score.n_texts == 4 and one.training.is_finished for one in last.probes.values())
     assert [one.training.probe.by_word.shape[-1] for one in last.probes.values()] == [0, 12, 12]
@@ -87,10 +105,26 @@ def test_probes_are_trained_one_after_the_other_and_kept_as_they_are_done(infere
     assert (journal.progress.step, journal.progress.steps) == (3, 3)
 
 
-def test_turns_and_other_readers_change_nothing_of_what_is_found(inference, engine, monkeypatch):
-    whole = trained(inference, engine, question(kinds=(WITH_WORDS,)))[0]
-    monkeypatch.setattr(probing, "TURN", 40)
-    in_turns = trained(inference, engine, question(kinds=(WITH_WORDS,)))[0]
+@pytest.mark.parametrize("damage", ["another question", "a cut", "no probe"])
+def test_what_is_not_the_probe_that_is_asked_for_is_not_read(inference, engine, tmp_path, damage):
+    kept = KeptProbes(tmp_path, "a question")
+    results = trained(inference, engine, question(kinds=(ALONE,)), kept=kept)
+    assert results.has([ALONE])
+    assert not results.has([ALONE, WITH_WORDS])
+    assert kept.read([ALONE, WITH_WORDS]).has([ALONE])
+    (file,) = (tmp_path / "pieces").iterdir()
+    if damage == "another question":
+        kept = KeptProbes(tmp_path, "another question")
+    elif damage == "a cut":
+        file.write_bytes(file.read_bytes()[:-1])
+    else:
+        save_file({"constant": np.ones(2)}, file, {"found": "[]"})
+    assert kept.read([ALONE]) is None
+
+
+def test_turns_and_other_readers_change_nothing_of_what_is_found(inference, engine):
+    whole = trained(inference, engine, question(kinds=(WITH_WORDS,)))
+    in_turns = trained(inference, engine, question(kinds=(WITH_WORDS,)), turn=40)
     np.testing.assert_allclose(
         whole.probes[WITH_WORDS].training.probe.by_word, in_turns.probes[WITH_WORDS].training.probe.by_word, atol=1e-3
     )
@@ -106,20 +140,20 @@ class StopsAtItsThirdEpoch(Reports):
 def test_a_stopped_training_is_tested_with_what_it_has_learned_and_goes_on_without_the_finished_ones(
     inference, engine, tmp_path
 ):
-    kept, asked = [], question(how=TreeProbeSettings(epochs=9, patience=9), kinds=(ALONE, WITH_WORDS))
-    (finished,) = trained(inference, engine, replace(asked, kinds=(ALONE,)))
+    asked = question(how=TreeProbeSettings(epochs=9, patience=9), kinds=(ALONE, WITH_WORDS))
+    finished = trained(inference, engine, replace(asked, kinds=(ALONE,)), kept=KeptProbes(tmp_path))
+    kept = Written(tmp_path)
     with pytest.raises(Stopped):
-        train_probes(
-            on_checkpoint(inference, engine, asked), asked, StopsAtItsThirdEpoch(tmp_path), kept.append, finished
-        )
-    (results,) = kept
+        trained(inference, engine, asked, StopsAtItsThirdEpoch(tmp_path), kept)
+    results = kept.read(asked.kinds)
     assert list(results.probes) == [ALONE, WITH_WORDS]
-    assert results.probes[ALONE] is finished.probes[ALONE]
+    assert str(results.probes[ALONE].score) == str(finished.probes[ALONE].score)
     assert not results.probes[WITH_WORDS].training.is_finished
     assert results.probes[WITH_WORDS].score.n_texts == 4
-    (whole,) = trained(inference, engine, asked, results=results)
-    assert whole.probes[ALONE] is finished.probes[ALONE]
-    assert whole.probes[WITH_WORDS].training.is_finished
+    whole = trained(inference, engine, asked, kept=kept)
+    assert kept.kinds == [WITH_WORDS, WITH_WORDS]
+    assert whole.has(asked.kinds)
+    assert kept.read(asked.kinds).has(asked.kinds)
 
 
 @pytest.mark.parametrize("kinds", [(ALONE,), (WITH_WORDS,)])
@@ -136,7 +170,7 @@ def test_words_beyond_a_cut_are_neither_learned_from_nor_tested_on(inference, en
         too_long="truncate",
         how=TreeProbeSettings(epochs=1),
     )
-    (results,) = trained(inference, engine, asked)
+    results = trained(inference, engine, asked)
     assert results.too_long == ()
     assert results.n_left_out == 3 * (60 - 37)
     assert results.probes[kinds[0]].score.n_words == 2 * 37
@@ -147,7 +181,7 @@ def test_attention_that_does_not_fit_is_refused_before_a_pass_where_only_words_b
     inference, engine, monkeypatch
 ):
     def refuse(n_words, *shape):
-        raise AnalysisError(f"{len(n_words)} texts, {n_words[10:]} words, {shape}")
+        raise AnalysisError(f"{len(n_words)} texts, {n_words[10:]} words, {shape[:2]}")
 
     monkeypatch.setattr(probing, "check_fits", refuse)
     texts = [*TEXTS[:10], *[tree(["cat"] * 60, [0] * 60, ["root"] * 60)] * 4]

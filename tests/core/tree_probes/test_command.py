@@ -7,6 +7,8 @@ from command_help import columns_in_help, own_columns
 from small_checkpoints import N_HEADS, N_LAYERS
 
 from attention_sieve.__main__ import main
+from attention_sieve.core.running import STOP, read_progress
+from attention_sieve.core.tree_probes.kept import KeptProbes
 
 TREES = [
     {"words": ["the", "cat", "sat", "."], "heads": [2, 3, 0, 3], "relns": ["det", "nsubj", "root", "punct"]},
@@ -91,3 +93,32 @@ def test_a_summary_that_cannot_be_written_is_refused_before_the_work(folders, tr
     assert probe(folders("bert"), trees, tmp_path / "probe.csv") == 2
     assert "probe.summary.json is a folder. Name a file in it." in capsys.readouterr().err
     assert not (tmp_path / "probe.csv").exists()
+
+
+def test_a_command_that_is_stopped_goes_on_with_the_probe_that_is_missing(
+    folders, trees, tmp_path, capsys, monkeypatch
+):
+    journal, outputs = tmp_path / "run", [tmp_path / "whole.csv", tmp_path / "in parts.csv"]
+    options = ("--epochs", "2", "--random-control")
+    assert probe(folders("bert"), trees, outputs[0], *options) == 0
+    write, trained = KeptProbes.write, []
+
+    def write_and_stop(self, kind, results):
+        write(self, kind, results)
+        trained.append(kind.control)
+        if not kind.control:
+            (journal / STOP).touch()
+
+    monkeypatch.setattr(KeptProbes, "write", write_and_stop)
+    capsys.readouterr()
+    assert probe(folders("bert"), trees, outputs[1], *options, "--journal", str(journal)) == 0
+    assert "Stopped after 1 of 2. Run the same command again to continue." in capsys.readouterr().err
+    assert not outputs[1].exists()
+    assert read_progress(journal).state == "stopped"
+    assert probe(folders("bert"), trees, outputs[1], *options, "--journal", str(journal)) == 0
+    assert trained == [False, True]
+    assert (read_progress(journal).state, read_progress(journal).step) == ("finished", 2)
+    pd.testing.assert_frame_equal(*map(pd.read_csv, outputs))
+    # Another question has probes of its own.
+    assert probe(folders("bert"), trees, outputs[1], "--epochs", "1", "--journal", str(journal)) == 0
+    assert trained == [False, True, False]

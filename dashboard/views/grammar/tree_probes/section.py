@@ -18,7 +18,9 @@ from attention_sieve.core.running import Journal, Progress
 from attention_sieve.core.texts.parsers import parser_option
 from attention_sieve.core.texts.relations import Dependencies
 from attention_sieve.core.texts.text import Text
-from attention_sieve.core.tree_probes.run import ProbeQuestion, ProbeResults, train_probes
+from attention_sieve.core.tree_probes.kept import KeptProbes
+from attention_sieve.core.tree_probes.results import ProbeResults
+from attention_sieve.core.tree_probes.run import ProbeQuestion, train_probes
 from attention_sieve.core.tree_probes.texts import attention_bytes, left_out, little_data, split
 from attention_sieve.core.tree_probes.word_vectors import MAX_LINE_BYTES, WordVectors, vectors_from_lines
 from attention_sieve.dashboard import costs, runs, state
@@ -36,8 +38,6 @@ from attention_sieve.dashboard.views.grammar.tree_probes.results import ProbeVie
 from attention_sieve.dashboard.views.grammar.tree_probes.settings import TrainingPlan, training_plan
 
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)
-RESULTS: Final = 16
-"""Number of latest runs whose results stay in memory."""
 TEST_TEXTS: Final = "test-texts.jsonl"
 
 
@@ -61,7 +61,8 @@ def draw() -> None:
     if is_public():
         st.info(NOT_HERE)
         return
-    folder, kept = runs.folder_of("tree-probes", visit.engine, visit.settings, policy(), visit.texts, plan.key), _kept()
+    folder = runs.folder_of("tree-probes", visit.engine, visit.settings, policy(), visit.texts, plan.key)
+    kept = KeptProbes(folder)
     question = ProbeQuestion(
         texts=texts,
         trees=trees,
@@ -77,25 +78,20 @@ def draw() -> None:
     def work(journal: Journal) -> None:
         vectors = None if plan.vectors is None else _vectors(plan.vectors, parsed, trees)
         on_checkpoint = partial(_on_checkpoint, visit, plan.settings.seed)
-        train_probes(on_checkpoint, replace(question, vectors=vectors), journal, keep, kept.get(folder))
-
-    def keep(results: ProbeResults) -> None:
-        kept.pop(folder, None)  # so that it is the latest
-        kept[folder] = results
-        for oldest in list(kept)[:-RESULTS]:
-            kept.pop(oldest, None)
+        train_probes(on_checkpoint, replace(question, vectors=vectors), journal, kept)
 
     progress = runs.look(folder)
+    results = kept.read(plan.kinds)
     if progress is not None and progress.state == "running":
         _watch(folder)
-    elif folder not in kept or progress is None or progress.state != "finished":
-        _say_end(progress, folder in kept)
+    elif results is None or not results.has(plan.kinds):
+        _say_end(progress, results is not None)
         _say_cost(visit.engine, question)
-        label = dashboard_wording.GO_ON if folder in kept else wording.TRAIN
+        label = wording.TRAIN if results is None else dashboard_wording.GO_ON
         runs.begin_button(folder, "train", label, work)
-    if folder in kept:
+    if results is not None:
         state.remember_off(visit.choice)
-        _show_results(kept[folder], visit, plan)
+        _show_results(results, visit, plan)
 
 
 def _on_checkpoint(
@@ -117,8 +113,7 @@ def _say_end(progress: Progress | None, has_results: bool) -> None:
     if progress is not None and progress.state == "failed":
         show_error(AnalysisError(progress.message))
     elif progress is not None and progress.state in ("stopped", "left"):
-        gone = wording.RESULTS_GONE if progress.step else wording.STOPPED_EARLY
-        st.info(wording.STOPPED if has_results else gone, icon=":material/pause_circle:")
+        st.info(wording.STOPPED if has_results else wording.STOPPED_EARLY, icon=":material/pause_circle:")
 
 
 def _say_cost(engine: Engine, question: ProbeQuestion) -> None:
@@ -148,12 +143,6 @@ def _show_results(results: ProbeResults, visit: Visit, plan: TrainingPlan) -> No
         "command": THEN.join(lines),
     }
     show_results(ProbeView(results=results, engine=visit.engine, facts=facts))
-
-
-@st.cache_resource(show_spinner=False)
-def _kept() -> dict[Path, ProbeResults]:
-    """Results of the latest runs, shared by all sessions: equal plans are trained once."""
-    return {}
 
 
 def _split(n_texts: int, plan: TrainingPlan) -> tuple[list[int], list[int]]:

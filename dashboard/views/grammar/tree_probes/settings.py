@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Any, Final
 
 import streamlit as st
@@ -9,7 +10,7 @@ import streamlit as st
 from attention_sieve.core.command_lines import given_options
 from attention_sieve.core.texts.text import SUFFIXES, Text, read_file
 from attention_sieve.core.tree_probes.probe import TreeProbeSettings
-from attention_sieve.core.tree_probes.run import ProbeKind
+from attention_sieve.core.tree_probes.results import ProbeKind
 from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.plain import errors_shown
 from attention_sieve.dashboard.views.grammar import wording as shared_wording
@@ -35,9 +36,9 @@ class TrainingPlan:
 
     @property
     def key(self) -> Hashable:
-        """Equal for plans with equal results."""
-        file = None if self.vectors is None else self.vectors.file_id
-        return self.kinds, self.settings, file, self.test_share, self.test_texts
+        """Equal for plans whose probes of one kind are equal."""
+        file = None if self.vectors is None else sha256(self.vectors.getvalue()).hexdigest()
+        return self.settings, file, self.test_share, self.test_texts
 
     @property
     def facts(self) -> dict[str, str]:

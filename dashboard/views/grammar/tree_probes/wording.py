@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from attention_sieve.core.tree_probes.probe import LEVEL, N_RESAMPLES, RIGHT_BRANCHING, TreeProbeSettings
-from attention_sieve.core.tree_probes.run import ProbeKind
+from attention_sieve.core.tree_probes.results import ProbeKind
 from attention_sieve.dashboard.figures.figure import counted
 
 NUMBERS: Final = {
@@ -71,9 +71,6 @@ STOPPING: Final = "Stopping; the probe is tested as trained so far ..."
 STOPPED: Final = (
     "Stopped. Results so far are shown below. *Continue* trains the missing probes, and the stopped one from its "
     "beginning."
-)
-RESULTS_GONE: Final = (
-    "Stopped. The probes that were trained were kept in memory alone, and are gone. Press Train to start again."
 )
 STOPPED_EARLY: Final = "Stopped before anything was trained. Press Train to start again, which reads all texts again."
 
