@@ -36,10 +36,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from attention_sieve.core.commands import check_named_heads
 
             check_named_heads(options)
+            _remember(options, given)
         return _run_keeping(options) if hasattr(options, "resume_answers") else options.run(options) or 0
     except AnalysisError as error:
         print(f"{error}{_option_for(error)}", file=sys.stderr)
         return 2
+
+
+def _remember(options: argparse.Namespace, given: Sequence[str]) -> None:
+    """Put a command whose work is a run on the list of runs: `folder_of_run` names the option with its folder."""
+    from attention_sieve.core.begun_runs import remember_run
+
+    folder = getattr(options, getattr(options, "folder_of_run", ""), None)
+    if folder is not None:
+        remember_run(folder, tuple(given))
 
 
 def _names_a_command(given: Sequence[str]) -> bool:

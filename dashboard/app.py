@@ -57,7 +57,8 @@ with pausing(controls.give_way):
 link.check_widgets()
 link.show(above)
 if first_screen_is_drawn():
-    with above:
+    with above, st.container(key="page-tools", horizontal=True, width="content", gap="small"):
+        import_module("attention_sieve.dashboard.run_list").button()
         copy_link(link.left_out())
     controls.load_behind()
 else:

@@ -5,6 +5,7 @@ program began ends with it, and goes on from what it kept.
 """
 
 import atexit
+import json
 import os
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -24,14 +25,27 @@ import streamlit as st
 
 from attention_sieve import ROOT
 from attention_sieve.cache.serving.requests import log_and_release
+from attention_sieve.core.begun_runs import remember_run
 from attention_sieve.core.checkpoints.folders import program_folder
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.running import PROGRESS, STOP, Journal, Progress, State, Stopped, ask_to_stop, read_progress
+from attention_sieve.core.json_values import typed_json
+from attention_sieve.core.running import (
+    PROGRESS,
+    STOP,
+    Journal,
+    Progress,
+    State,
+    Stopped,
+    ask_to_stop,
+    read_progress,
+    saving_in,
+)
 from attention_sieve.dashboard import wording
 from attention_sieve.dashboard.plain import errors_shown, plain
 from attention_sieve.dashboard.progress import stop_button
 from attention_sieve.dashboard.public import check_not_public, is_public
-from attention_sieve.dashboard.web.session import BEGUN_BY, visitor
+from attention_sieve.dashboard.run_kinds import KINDS, RunKind
+from attention_sieve.dashboard.web.session import BEGUN_BY, session_id, visitor
 
 LAST_BYTES: Final = 4_000
 """Bytes read from the end of standard error: enough for the last line."""
@@ -41,6 +55,8 @@ ENDS_WITHIN: Final = 5.0
 """Seconds for a run to keep its step when this program ends."""
 UNWATCHED_SECONDS: Final = 300.0
 """Work of this program that nobody has looked at for so long ends, as if it was asked to stop."""
+ADDRESS: Final = "address.json"
+"""File with the query parameters of the page that began a run."""
 DIGITS: Final = 16
 """Of the digest in the name of a run's folder."""
 
@@ -54,6 +70,15 @@ class _Program:
     """File that receives its standard error."""
     was_ended: bool = False
     """Whether it was ended here before it could be asked to stop."""
+    began: float = field(default_factory=time.time)
+    """In seconds since 1970."""
+
+    def has_reported(self, folder: Path) -> bool:
+        """Whether the last report of the run in a folder is its own."""
+        try:
+            return (folder / PROGRESS).stat().st_mtime >= self.began
+        except OSError:
+            return False
 
     def last_line(self) -> str:
         """The last line on standard error that is not empty; empty if there is none."""
@@ -74,18 +99,23 @@ _looked_at: Final[dict[Path, float]] = {}
 _lock: Final = Lock()
 
 
-def begin(folder: Path, command: Sequence[str]) -> None:
+def begin(folder: Path, command: Sequence[str], working_folder: Path | None = None) -> None:
     """Begin a command of this project whose run is in a folder.
+
+    Args:
+        working_folder: on which relative paths in the command depend; None for that of this program.
 
     Raises: AnalysisError if its process cannot be started, and on a public server.
     """
     check_not_public()
+    remember_run(folder, tuple(command))
     # A file never blocks when unread, unlike a pipe, and is deleted when closed.
     errors = tempfile.TemporaryFile()  # noqa: SIM115
     try:
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", "attention_sieve", *command],
             env=environment(),
+            cwd=working_folder,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=errors,
@@ -99,16 +129,28 @@ def begin(folder: Path, command: Sequence[str]) -> None:
     _programs[folder] = _Program(process=process, errors=errors)
 
 
+def kind_of(folder: Path) -> RunKind | None:
+    """The kind of the run in a folder where pages begin runs; None for a folder elsewhere."""
+    if not folder.is_relative_to(program_folder()):
+        return None
+    place = folder.relative_to(program_folder())
+    kind = next((kind for kind in KINDS.values() if kind.place and place.match(kind.place)), None)
+    if kind is KINDS["finetune"] and (progress := read_progress(folder)) is not None and not progress.checkpoint:
+        return KINDS["laboratory"]  # it begins with random weights
+    return kind
+
+
 def folder_of(kind: str, *depends_on: object) -> Path:
     """Folder of a run of this program, the same in every session and after a restart.
 
     Args:
+        kind: one of KINDS.
         depends_on: everything on which its results depend: plain values, which Python writes in one way.
     """
     return program_folder() / "runs" / f"{kind}-{sha256(repr(depends_on).encode()).hexdigest()[:DIGITS]}"
 
 
-def begin_here(folder: Path, work: Callable[[Journal], object]) -> None:
+def begin_here(folder: Path, work: Callable[[Journal], object], checkpoint: str = "") -> None:
     """Begin the run in a folder as work of this program, in a thread; where it is on, it goes on.
 
     It goes on while its readers are on other pages, and ends, as if it was asked to stop, once nobody has looked at it
@@ -138,10 +180,36 @@ def begin_here(folder: Path, work: Callable[[Journal], object]) -> None:
     with _lock:
         if is_on(folder):
             return
-        journal = Journal(folder, is_wanted=lambda: time.monotonic() - _looked_at[folder] < UNWATCHED_SECONDS)
+        _looked_at[folder] = time.monotonic()
+        journal = Journal(
+            folder, checkpoint, is_wanted=lambda: time.monotonic() - _looked_at[folder] < UNWATCHED_SECONDS
+        )
         _begun_by[folder] = session
+        _keep_address(folder)
         _threads[folder] = Thread(target=do, name=folder.name, daemon=True)
         _threads[folder].start()
+
+
+def _keep_address(folder: Path) -> None:
+    """Keep with a run the query parameters of the page that began it, which show it."""
+    if session_id() is not None:
+        with saving_in(folder):
+            values = {name: st.query_params.get_all(name) for name in st.query_params}
+            (folder / ADDRESS).write_text(json.dumps(values), encoding="utf-8")
+
+
+def address_of(folder: Path) -> list[tuple[str, str]]:
+    """Those query parameters; none where they were not kept, or cannot be read."""
+    try:
+        values: dict[str, tuple[str, ...]] = typed_json((folder / ADDRESS).read_bytes(), dict[str, tuple[str, ...]])
+    except (OSError, ValueError):
+        return []
+    return [(name, value) for name, of_name in values.items() for value in of_name]
+
+
+def own_work() -> tuple[Path, ...]:
+    """Folders of the work of this program that the visitor of this session began."""
+    return tuple(folder for folder, begun_by in _begun_by.items() if begun_by == visitor())
 
 
 def forget_ended(before: float) -> None:
@@ -153,11 +221,11 @@ def forget_ended(before: float) -> None:
                 rmtree(reports.parent)
 
 
-def begin_button(folder: Path, key: str, label: str, work: Callable[[Journal], object]) -> None:
+def begin_button(folder: Path, key: str, label: str, work: Callable[[Journal], object], checkpoint: str = "") -> None:
     """A button that begins work of this program, as of `begin_here`."""
     if st.button(label, key=key, icon=":material/play_circle:"):
         with errors_shown():
-            begin_here(folder, work)
+            begin_here(folder, work, checkpoint)
             st.rerun()
 
 
@@ -176,9 +244,9 @@ def _state_of(folder: Path, recorded: State | None) -> tuple[State | None, str]:
     if recorded == "running" and thread is not None and not thread.is_alive():
         return "left", ""  # there was no room to report its end
     code = 0 if program is None else program.process.poll()
-    if code is None:
-        return "running", ""  # until it writes its first line, the folder says how the run before it ended
-    if program is None or code == 0 or recorded in ("finished", "stopped", "failed"):
+    if program is not None and code is None and not program.has_reported(folder):
+        return "running", ""  # the folder says how the run before it ended
+    if program is None or not code or recorded in ("finished", "stopped", "failed"):
         return recorded, ""
     if code > 0:
         # Status 2 comes with a sentence of ours.
@@ -190,6 +258,11 @@ def _state_of(folder: Path, recorded: State | None) -> tuple[State | None, str]:
 def look(folder: Path) -> Progress | None:
     """Progress of the run in a folder, whichever program began it; None where there is none."""
     _looked_at[folder] = time.monotonic()
+    return peek(folder)
+
+
+def peek(folder: Path) -> Progress | None:
+    """The same, but work of this program is none the more looked at."""
     progress = read_progress(folder)
     state, why = _state_of(folder, None if progress is None else progress.state)
     if state is None or (progress is not None and progress.state == state):
@@ -232,16 +305,14 @@ def panel(
     key: str,
     say: Callable[[Progress], str],
     *,
-    help: str,
-    stopping: str,
+    kind: RunKind | None = None,
     changes: Callable[[Progress], object] = lambda progress: progress.step,
 ) -> None:
     """The panel of a run that is on: how far it is, and a button that stops it.
 
     Args:
         say: one sentence on what it does; a reader's words in it are escaped here.
-        help: what becomes of the work when it is stopped.
-        stopping: said while it ends.
+        kind: of the run; None for that of its folder.
         changes: what the rest of the page shows of the run; the page is drawn again when it is another.
     """
     before = look(folder)
@@ -252,10 +323,18 @@ def panel(
         if progress is None or progress.state != "running" or before is None or changes(progress) != changes(before):
             st.rerun()
         st.progress(progress.share, plain(say(progress)))
-        stop_button(f"stop {key}", partial(stop, folder), help, stopping if is_stopping(folder) else "")
+        stop_of(f"stop {key}", folder, kind)
 
     with st.container(border=True, key=key):
         refreshed()
+
+
+def stop_of(key: str, folder: Path, kind: RunKind | None = None) -> None:
+    """A button that stops the run in a folder, of a kind, or of that of its folder; or that it is stopping."""
+    of_kind = kind or kind_of(folder)
+    if of_kind is None:
+        raise ValueError(f"No kind of run is kept in {folder}.")
+    stop_button(key, partial(stop, folder), of_kind.stop_help, of_kind.stopping if is_stopping(folder) else "")
 
 
 @atexit.register

@@ -444,11 +444,60 @@ def running(progress: Progress, piece: str = "Step") -> str:
         piece: what its pieces are.
     """
     texts = f", text {progress.n_done:,} of {progress.n_all:,}" if progress.n_all else ""
-    doing, left = progress.message, run_left(progress)
+    doing, left = progress.message.removesuffix("."), run_left(progress)
     if not progress.piece:
         return f"{doing[:1].upper()}{doing[1:]}{texts}.{left}" if doing else "Starting …"
     of_piece = f": {doing[:1].lower()}{doing[1:]}{texts}" if doing else ""
     return f"{piece} {progress.step + 1:,} of {progress.steps:,}: {progress.piece}{of_piece}.{left}"
+
+
+RUNS: Final = "Runs"
+RUNS_HELP: Final = "Long work of every page and command: how far it is, stop it, continue it, or open its page."
+NO_RUNS: Final = (
+    "No run yet. Fine-tuning, gates, probes, pruning curves, corpora and other long work is listed here while it is on "
+    "and afterwards, with its progress and a button that stops or continues it."
+)
+OPEN: Final = "Open"
+
+
+def runs_on(n_on: int) -> str:
+    """Label of the button that opens the list of runs."""
+    return f"{counted(n_on, 'run')} on" if n_on else RUNS
+
+
+def run_head(title: str, name: str, checkpoint: str) -> str:
+    """What a run is; names are escaped already, and empty where there is none."""
+    return f"**{title}**{f' · {name}' if name else ''}{f', of {checkpoint}' if checkpoint else ''}"
+
+
+def run_state(progress: Progress) -> str:
+    """How far a run is, or how it ended."""
+    done = f" after {progress.step:,} of {progress.steps:,}" if progress.steps else ""
+    match progress.state:
+        case "running" if progress.piece or progress.message or not progress.steps:
+            return running(progress)
+        case "running":
+            return f"Step {progress.step:,} of {progress.steps:,}.{run_left(progress)}"
+        case "finished":
+            return f"Finished{done}."
+        case "stopped":
+            return f"Stopped{done}."
+        case "failed":
+            return f"Failed{done}: {progress.message}"
+        case "left":
+            return f"Its process has ended without a report{done}."
+
+
+def run_unreadable(folder: str) -> str:
+    return f"The reports in {folder} cannot be read, so how far this run is cannot be said. Check the folder's files."
+
+
+def heard(seconds: float) -> str:
+    """When a run last reported, so many seconds ago."""
+    if seconds < 1:
+        return "last report just now"
+    ago = duration(seconds) if seconds < 5_400 else f"about {counted(round(seconds / 3600), 'hour')}"
+    return f"last report {ago if seconds < 36 * 3600 else counted(round(seconds / 86_400), 'day')} ago"
 
 
 def run_left(progress: Progress) -> str:

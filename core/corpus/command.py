@@ -58,6 +58,7 @@ def add_commands(commands: Any) -> None:
     _add_plan(verb("plan", plan, "split the texts into shards, without a run"))
     run_parser = verb("run", run_corpus, "analyse all shards and merge the results")
     _add_plan(run_parser)
+    run_parser.set_defaults(folder_of_run="output")
     add_engine_options(run_parser)
     merge_parser = verb("merge", merge_corpus, "merge the statistics of all shards")
     verify_parser = verb("verify", verify, "check that all result files are complete and unchanged")
@@ -140,9 +141,9 @@ def parse(arguments: argparse.Namespace) -> None:
 
 
 @contextmanager
-def _corpus_run(folder: Path) -> Iterator[Journal]:
+def _corpus_run(folder: Path, checkpoint: str = "") -> Iterator[Journal]:
     """The journal of the one run in a folder, which stops where it is asked to."""
-    journal = stopped_quietly(Journal(folder), "Run the same command again to continue.")
+    journal = stopped_quietly(Journal(folder, checkpoint), "Run the same command again to continue.")
     with journal as reports, pausing(reports.check):
         yield reports
 
@@ -164,7 +165,7 @@ def run_corpus(arguments: argparse.Namespace) -> None:
     check_engine(arguments)
     with alone(arguments.output):
         planned = _planned(arguments)
-        with _corpus_run(arguments.output) as journal:
+        with _corpus_run(arguments.output, planned.checkpoint) as journal:
             manifest = write_plan(arguments.output, planned, journal)
             engine = engine_of(arguments, manifest.settings.device, manifest.settings.n_threads)
             run(arguments.output, manifest, counted(engine, "shard"), journal)

@@ -14,21 +14,24 @@ from attention_sieve import calls
 from attention_sieve.core.analysis_command import add_command
 from attention_sieve.core.answering import answer, find
 from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.begun_runs import remember_run
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.batches import MapCollector, collect
 from attention_sieve.core.passes.texts import prepare_all
 from attention_sieve.core.running import STOP, Stopped, read_progress
 from attention_sieve.core.texts.text import text_of
+from attention_sieve.dashboard import run_kinds, run_list, runs
 
 PAGE = (Path(__file__).parents[2] / "core" / "README.md").read_text("utf-8")
 TEXTS = ["The black cat quickly chased two birds.", "She ran."]
 
 
-def program(heading):
-    """What the first block of Python under a heading defines."""
+def program(heading, n_blocks=1):
+    """What the first blocks of Python under a heading define."""
     section = PAGE[PAGE.index(f"\n## {heading}\n") :]
-    names = {}
-    exec(re.search(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)[1], names)
+    blocks, names = re.findall(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL), {}
+    for block in blocks[:n_blocks]:
+        exec(block, names)
     return names
 
 
@@ -76,13 +79,18 @@ def test_an_analysis_that_is_added_has_a_finding_a_call_and_a_command(added, loa
         calls.call_of(added)(folders("bert"), TEXTS, longest="far")
 
 
-def test_a_run_that_is_added_is_stopped_and_goes_on(tmp_path, monkeypatch):
-    names = program("Add a run")
+def test_a_run_that_is_added_is_stopped_goes_on_and_is_listed(tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path))
+    names = program("Add a run", n_blocks=2)
+    kind = names["COUNT_WORDS"]
+    monkeypatch.setattr(run_kinds, "KINDS", kinds := {**run_kinds.KINDS, "count-words": kind})
+    monkeypatch.setattr(runs, "KINDS", kinds)
+    monkeypatch.setattr(run_list, "KINDS", kinds)
     files = []
     for number in range(3):
         files.append(tmp_path / f"{number}.txt")
         files[-1].write_text("two words\n" * (number + 1))
-    folder, parts = tmp_path / "run", count()
+    folder, parts = kind.folder(), count()
 
     class Journal(names["Journal"]):
         def part(self, *how_far):
@@ -95,6 +103,9 @@ def test_a_run_that_is_added_is_stopped_and_goes_on(tmp_path, monkeypatch):
         names["count_words"](files, folder)
     stopped = read_progress(folder)
     assert (stopped.state, stopped.step, stopped.steps) == ("stopped", 1, 3)
+    remember_run(folder, ("count-words", f"--output={folder}"))
+    (listed,) = run_list.listed()
+    assert (listed.folder, listed.kind, listed.begun.command[0]) == (folder, kind, "count-words")
     names["count_words"](files, folder)
     assert read_progress(folder).state == "finished"
     assert [(folder / f"{number}.count").read_text() for number in range(3)] == ["2", "4", "6"]

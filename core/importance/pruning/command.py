@@ -171,7 +171,7 @@ def add_command(commands: Any) -> None:
     )
     add_engine_options(parser)
     add_output_option(parser)
-    parser.set_defaults(run=prune)
+    parser.set_defaults(run=prune, folder_of_run="rows")
 
 
 def prune(arguments: argparse.Namespace) -> None:
@@ -187,7 +187,7 @@ def prune(arguments: argparse.Namespace) -> None:
     check_output(arguments.output, TABLES, [arguments.texts])
     if arguments.orders:
         check_output(arguments.orders, TABLES, [arguments.texts, arguments.output])
-    with stopped_quietly(Journal(arguments.rows)) as journal, pausing(journal.check):
+    with stopped_quietly(Journal(arguments.rows, arguments.checkpoint)) as journal, pausing(journal.check):
         if arguments.over_steps:
             _prune_over_steps(arguments, journal)
         else:

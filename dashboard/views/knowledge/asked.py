@@ -17,6 +17,7 @@ from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.offers import runs_here
 from attention_sieve.dashboard.plain import errors_shown, plain, show_error
 from attention_sieve.dashboard.public import NOT_HERE, is_public
+from attention_sieve.dashboard.run_kinds import KINDS
 from attention_sieve.dashboard.views.asking import policy
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.knowledge import runs as knowledge_runs
@@ -62,9 +63,7 @@ def tasks(sample: bool) -> tuple[TaskFile, ...]:
     """The tasks that can be probed; empty if the reader has to do something first, which the page says."""
     if sample:
         task_files = sample_tasks()
-        if not task_files and may_begin(
-            knowledge_runs.sample_folder(), wording.making, wording.STOP_MAKING_HELP, is_kept=False
-        ):
+        if not task_files and may_begin(KINDS["sample-tasks"].folder(), wording.making, is_kept=False):
             st.info(wording.NO_SAMPLE)
             if st.button(wording.MAKE_SAMPLE, key="make sample tasks", icon=":material/account_tree:"):
                 with errors_shown():
@@ -84,7 +83,7 @@ def tasks(sample: bool) -> tuple[TaskFile, ...]:
     return usable
 
 
-def may_begin(folder: Path, say: Callable[[Progress], str], stop_help: str, *, is_kept: bool) -> bool:
+def may_begin(folder: Path, say: Callable[[Progress], str], *, is_kept: bool) -> bool:
     """Whether a run may begin in a folder now: shows the one that is on, and why the last one failed.
 
     Args:
@@ -100,7 +99,7 @@ def may_begin(folder: Path, say: Callable[[Progress], str], stop_help: str, *, i
         _show_outcome(progress, is_kept=is_kept)
         return True
     # The page shows nothing of it before its end.
-    runs.panel(folder, folder.name, say, help=stop_help, stopping=wording.STOPPING, changes=lambda _: None)
+    runs.panel(folder, folder.name, say, changes=lambda _: None)
     return False
 
 
@@ -207,10 +206,10 @@ def run_panel(
     if is_public():
         st.caption(NOT_HERE)
         return
-    folder = knowledge_runs.run_folder()
+    folder = KINDS["trials"].folder()
     progress = runs.look(folder)
     if progress is not None and progress.state == "running":
-        runs.panel(folder, "probing", shared_wording.running, help=wording.STOP_HELP, stopping=wording.STOPPING)
+        runs.panel(folder, "probing", shared_wording.running)
         return
     results = [[known_result(subject, task, settings, visit) for task in tasks] for subject in subjects]
     n_known = sum(_is_done(result, stages) for row in results for result in row)

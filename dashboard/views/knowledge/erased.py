@@ -16,6 +16,7 @@ from attention_sieve.core.knowledge.erasure.erasure import FIRST_DRAWS, MOST_TEX
 from attention_sieve.dashboard import costs
 from attention_sieve.dashboard.figures.figure import counted
 from attention_sieve.dashboard.plain import show_error
+from attention_sieve.dashboard.run_kinds import KINDS
 from attention_sieve.dashboard.runs import options_of
 from attention_sieve.dashboard.views.charts import table
 from attention_sieve.dashboard.views.knowledge import runs, wording
@@ -78,7 +79,7 @@ def _read(path: Path) -> pd.DataFrame | None:
 
 
 def _run(probing: Probing, path: Path) -> None:
-    if not may_begin(runs.erasure_folder(), wording.erasing, wording.STOP_ERASING_HELP, is_kept=True):
+    if not may_begin(KINDS["erase"].folder(), wording.erasing, is_kept=True):
         return
     names = [head_name(*head) for head in sorted(probing.heads)]
     n_rows = sum(probing.task.n_rows)

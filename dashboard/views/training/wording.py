@@ -60,8 +60,6 @@ SHOWN_SECOND: Final = "second segment"
 SHOWN_LABEL: Final = "label"
 
 
-STOP_HELP: Final = "Ends after the current step and saves it."
-STOPPING: Final = "Stopping after the current step, which is saved ..."
 CLOSE: Final = "Close"
 LOOKING: Final = "Preparing ..."
 """Before the process of a run has reported anything."""

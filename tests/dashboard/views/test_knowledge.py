@@ -22,6 +22,7 @@ from attention_sieve.core.running import PROGRESS, FailedPiece, Journal, Progres
 from attention_sieve.dashboard import runs as all_runs
 from attention_sieve.dashboard.figures.head_map import round_bound
 from attention_sieve.dashboard.plain import WORD_JOINER
+from attention_sieve.dashboard.run_kinds import KINDS
 from attention_sieve.dashboard.state import HEADS, WITH
 from attention_sieve.dashboard.views import by_role
 from attention_sieve.dashboard.views import probed as probed_results
@@ -192,7 +193,7 @@ def test_what_is_not_probed_yet_is_offered_and_begun(opened, begun):
     button(at, "Probe: 3 tasks in 2 checkpoints").click().run()
     (command,) = begun
     assert command[0] == "trials"
-    lines = [json.loads(line) for line in (runs.run_folder() / runs.TABLE).read_text().splitlines()]
+    lines = [json.loads(line) for line in (KINDS["trials"].folder() / runs.TABLE).read_text().splitlines()]
     assert len(lines) == 6
     assert {line["pooling"] for line in lines} == {"mean"}
     assert [line.get("random_weights") for line in lines] == [None] * 3 + [0] * 3
@@ -207,7 +208,7 @@ def test_how_a_run_ended_is_said_as_it_is_where_it_was_about_what_is_on_screen(o
     button(opened(**{"vectors at": "mean"}), "Probe: 3 tasks in 2 checkpoints").click().run()
 
     def shown(progress, **link):
-        monkeypatch.setattr(all_runs, "look", lambda folder: progress if folder == runs.run_folder() else None)
+        monkeypatch.setattr(all_runs, "look", lambda folder: progress if folder == KINDS["trials"].folder() else None)
         at = opened(**link)
         boxes = (*at.info, *at.error, *at.warning)
         return " ".join(unescaped(each.value) for each in boxes)
@@ -251,15 +252,15 @@ def test_the_sample_is_made_on_request(app, bert, begun, tmp_path, monkeypatch):
     at = app("knowledge", checkpoint=bert)
     assert wording.NO_SAMPLE in told(at)
     button(at, wording.MAKE_SAMPLE).click().run()
-    assert begun == [("sample-tasks", f"--journal={runs.sample_folder()}")]
-    Journal(runs.sample_folder()).end("stopped")
+    assert begun == [("sample-tasks", f"--journal={KINDS['sample-tasks'].folder()}")]
+    Journal(KINDS["sample-tasks"].folder()).end("stopped")
     runs.make_sample()
-    assert not (runs.sample_folder() / PROGRESS).exists(), "the reports of the last run do not pile up"
+    assert not (KINDS["sample-tasks"].folder() / PROGRESS).exists(), "the reports of the last run do not pile up"
 
 
 def test_while_the_sample_is_made_the_page_says_how_far_it_is(app, bert, begun, tmp_path, monkeypatch):
     monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path))
-    journal = Journal(runs.sample_folder(), message="Downloading film reviews.")
+    journal = Journal(KINDS["sample-tasks"].folder(), message="Downloading film reviews.")
     at = app("knowledge", checkpoint=bert)
     (bar,) = at.get("progress")
     assert unescaped(bar.proto.text) == "Downloading film reviews."

@@ -88,7 +88,7 @@ def draw() -> None:
         _say_end(progress, results is not None)
         _say_cost(visit.engine, question)
         label = wording.TRAIN if results is None else dashboard_wording.GO_ON
-        runs.begin_button(folder, "train", label, work)
+        runs.begin_button(folder, "train", label, work, visit.engine.files.name)
     if results is not None:
         state.remember_off(visit.choice)
         _show_results(results, visit, plan)
@@ -106,7 +106,7 @@ def _watch(folder: Path) -> None:
     def say(progress: Progress) -> str:
         return dashboard_wording.running(progress, wording.PIECE)
 
-    runs.panel(folder, "tree probes", say, help=wording.STOP_HELP, stopping=wording.STOPPING)
+    runs.panel(folder, "tree probes", say)
 
 
 def _say_end(progress: Progress | None, has_results: bool) -> None:

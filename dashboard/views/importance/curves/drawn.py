@@ -120,6 +120,7 @@ class Drawing:
     folder: Path
     progress: Progress | None
     """None before it began."""
+    checkpoint: str
 
     @property
     def left_out(self) -> dict[str, str]:
@@ -135,21 +136,21 @@ class Drawing:
         """
         key, state = self.folder.name.rpartition("-")[0], None if self.progress is None else self.progress.state
         if state == "running":
-            runs.panel(self.folder, key, wording.running, help=wording.STOP_HELP, stopping=wording.STOPPING)
+            runs.panel(self.folder, key, wording.running)
             return
         if self.progress is not None and state == "failed":
             show_error(AnalysisError(self.progress.message))
         with st.container(horizontal=True, vertical_alignment="center"):
-            goes_on = has_curves or state is not None
-            runs.begin_button(self.folder, f"begin {key}", shared_wording.GO_ON if goes_on else wording.BEGIN, work)
+            label = shared_wording.GO_ON if has_curves or state is not None else wording.BEGIN
+            runs.begin_button(self.folder, f"begin {key}", label, work, self.checkpoint)
             is_stopped = state in ("stopped", "left")
             st.markdown(f"{wording.STOPPED} {waiting}" if is_stopped else waiting, width="stretch")
 
 
-def drawing_in(kind: str, *depends_on: object) -> Drawing:
-    """The run of a kind that depends on all this, and on what happens to long texts."""
+def drawing_in(kind: str, checkpoint: str, *depends_on: object) -> Drawing:
+    """The run of a kind about a checkpoint that depends on all this, and on what happens to long texts."""
     folder = runs.folder_of(kind, *depends_on, policy())
-    return Drawing(folder=folder, progress=runs.look(folder))
+    return Drawing(folder=folder, progress=runs.look(folder), checkpoint=checkpoint)
 
 
 def pruning_of(importance: Importance, at_least: int) -> Pruning:

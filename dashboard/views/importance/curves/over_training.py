@@ -124,7 +124,7 @@ def _over_training(importance: Importance, runs: dict[str, SavedRun], at_least: 
         middle = list(options)[(len(options) - 1) // 2]
         count = from_list(wording.INTERVAL_AT, options, key="interval at", start=middle, help=wording.INTERVAL_AT_HELP)
     engines = tuple(stage.engine for stage in stages)
-    run_of_curves = drawing_in("step curves", importance.material.key, engines, at_least, order)
+    run_of_curves = drawing_in("step curves", run.name, importance.material.key, engines, at_least, order)
     found = kept_curves(stages, order, run_of_curves.left_out)
     if not found.is_whole:
         passes, n_kept = n_passes(stages, order), len(found.curves)

@@ -71,7 +71,8 @@ def _of_checkpoint(
 ) -> None:
     pruning = pruning_of(importance, at_least)
     _ = pruning.half  # raises if there are too few texts, before any work
-    run = drawing_in("curves", importance.material.key, at_least, wants_greedy)
+    checkpoint = importance.material.visit.engine.files.name
+    run = drawing_in("curves", checkpoint, importance.material.key, at_least, wants_greedy)
     found = kept_curves(importance, pruning, wants_greedy, run.left_out)
     if not found.is_whole:
         passes, n_kept = n_passes(pruning, wants_greedy), len(found.curves)

@@ -42,8 +42,6 @@ ORDER_HELP: Final = (
 BEGIN: Final = "Draw the curves"
 STOPPED: Final = "Stopped. What was computed is kept, and *Continue* goes on from there."
 PASSES: Final = "forward passes with heads removed"
-STOP_HELP: Final = "What was computed is kept, and Continue goes on from there."
-STOPPING: Final = "Stopping; what was computed is kept ..."
 MICHEL_3: Final = "Corresponds to Figures 3 and 6 of Michel et al. (2019)."
 TABLE: Final = "All orders in a table"
 

@@ -1,7 +1,6 @@
 """The tab on gates: the form for training them, the progress of the runs, the trained gates, and scores with them."""
 
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -26,8 +25,7 @@ from attention_sieve.dashboard.controls import from_home
 from attention_sieve.dashboard.figures.head_map import HeadMap
 from attention_sieve.dashboard.figures.importance.gates import MOST, gate_densities, gate_scores
 from attention_sieve.dashboard.plain import errors_shown, plain, show_error
-from attention_sieve.dashboard.progress import stop_button
-from attention_sieve.dashboard.runs import is_stopping, stop
+from attention_sieve.dashboard.runs import stop_of
 from attention_sieve.dashboard.views.asking import ask
 from attention_sieve.dashboard.views.charts import chart, head_selection, show_head_map, table
 from attention_sieve.dashboard.views.importance import wording as page_wording
@@ -105,8 +103,7 @@ def _running_panel(importance: Importance, sweep: PenaltySweep) -> None:
         share = 0.0 if progress is None else progress.share
         st.progress(share, plain(wording.running(penalty, now.step + 1, len(sweep.penalties), progress)))
         with st.container(horizontal=True, vertical_alignment="center"):
-            stopping = wording.STOPPING if is_stopping(sweep.folder) else ""
-            stop_button("stop gates", partial(stop, sweep.folder), wording.STOP_HELP, stopping)
+            stop_of("stop gates", sweep.folder)
             if progress is not None and (measured := training_wording.measured(progress)):
                 st.markdown(measured)
         if progress is not None:

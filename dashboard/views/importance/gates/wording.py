@@ -45,10 +45,6 @@ SETTINGS: Final[dict[str, tuple[str, float]]] = {
 """Label and step of each number."""
 DEFAULTS: Final = GateSettings(epochs=10.0, held_out=0.5)
 
-STOP_HELP: Final = (
-    "Ends after the current step and saves it; Resume continues from there and leads to exactly the same gates."
-)
-STOPPING: Final = "Stopping after the current step, which is saved ..."
 PREPARING: Final = "Preparing ..."
 RESUME: Final = "Resume"
 DELETE: Final = "Delete …"

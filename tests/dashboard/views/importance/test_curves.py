@@ -18,6 +18,7 @@ from attention_sieve.core.texts.text import read_typed
 from attention_sieve.dashboard import controls
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.files.provenance import lines_of
+from attention_sieve.dashboard.run_kinds import KEEPING
 from attention_sieve.dashboard.views.importance import wording as page_wording
 from attention_sieve.dashboard.views.importance.curves import wording
 from attention_sieve.dashboard.views.importance.curves.removal import NAME
@@ -65,7 +66,7 @@ def test_a_reader_who_reloads_finds_the_run_and_stops_it_and_it_goes_on(opened, 
     assert 3 <= len(orders_of(at)) < N_ORDERS, "what is finished is drawn while the run goes on"
     assert "begin curves" not in [each.key for each in at.button]
     at.button(key="stop curves").click().run()
-    assert wording.STOPPING in told(at)
+    assert KEEPING in told(at)
     go_on.set()
     at = once_ended(at)
     assert wording.STOPPED in told(at)
