@@ -51,6 +51,7 @@ def button() -> None:
     if st.button(
         wording.runs_on(n_on), key="runs", icon=":material/checklist:", type="tertiary", help=wording.RUNS_HELP
     ):
+        st.session_state.pop(REFUSED, None)
         _dialog()
 
 
@@ -62,7 +63,7 @@ def listed() -> list[ListedRun]:
         try:
             heard = (folder / PROGRESS).stat().st_mtime
         except FileNotFoundError:
-            if begun is None or not runs.is_recent(folder):
+            if folder not in runs.begun_here():
                 continue  # it has not begun
             heard = time.time()
         except OSError:
@@ -72,22 +73,21 @@ def listed() -> list[ListedRun]:
 
 
 def _folders() -> Iterator[tuple[Path, RunKind, BegunRun | None]]:
-    """Folders that may hold a run; some come twice, first with how the command was given."""
+    """Folders that may hold a run, first those whose command is known."""
     if is_public():
         yield from ((folder, kind, None) for folder in runs.own_work() if (kind := runs.kind_of(folder)) is not None)
         return
-    for run in begun_runs():
-        if run.command and (kind := KINDS.get(run.command[0])) is not None:
-            yield run.folder, kind, run
+    known = {run.folder: run for run in begun_runs() if run.command and run.command[0] in KINDS}
+    yield from ((folder, KINDS[run.command[0]], run) for folder, run in known.items())
     for place in filter(None, (kind.place for kind in KINDS.values())):
         for folder in program_folder().glob(place):
-            if (kind := runs.kind_of(folder)) is not None:
+            if folder not in known and (kind := runs.kind_of(folder)) is not None:
                 yield folder, kind, None
-    yield from ((folder, KINDS["corpus"], None) for folder in offered_results().values())
+    yield from ((folder, KINDS["corpus"], None) for folder in offered_results().values() if folder not in known)
 
 
 def _is_on(folder: Path) -> bool:
-    if has_ended(folder) and not runs.is_recent(folder):
+    if has_ended(folder) and folder not in runs.begun_here():  # reads no other report of it
         return False
     progress = runs.peek(folder)
     return progress is not None and progress.state == "running"
@@ -98,7 +98,7 @@ def _dialog() -> None:
     @st.fragment(run_every=runs.LOOK_SECONDS)
     def rows() -> None:
         shown = listed()
-        if refused := st.session_state.pop(REFUSED, ""):
+        if refused := st.session_state.get(REFUSED):
             st.error(plain(refused), icon=":material/error:")
         if not shown:
             st.markdown(wording.NO_RUNS)
@@ -139,6 +139,7 @@ def _row(run: ListedRun) -> None:
 
 
 def _go_on(run: ListedRun, begun: BegunRun) -> None:
+    st.session_state.pop(REFUSED, None)
     others = (other for other in listed() if other.kind.is_training and _is_on(other.folder))
     try:
         if run.kind.is_training and (other := next(others, None)) is not None:

@@ -52,10 +52,11 @@ from attention_sieve.core.tree_probes.probe import (
     LEVEL,
     RIGHT_BRANCHING,
     AttachmentScore,
+    ProbeKind,
+    ProbeResults,
     ProbeTraining,
     TreeProbeSettings,
 )
-from attention_sieve.core.tree_probes.results import ProbeKind, ProbeResults
 from attention_sieve.core.tree_probes.run import ProbeQuestion, train_probes
 from attention_sieve.core.tree_probes.texts import (
     attention_bytes,

@@ -13,8 +13,15 @@ from safetensors.numpy import save_file
 
 from attention_sieve.core.json_values import typed_json
 from attention_sieve.core.running import PIECES, saving_in
-from attention_sieve.core.tree_probes.probe import AttachmentScore, Epoch, Probe, ProbeTraining
-from attention_sieve.core.tree_probes.results import ProbeKind, ProbeResults, TrainedProbe
+from attention_sieve.core.tree_probes.probe import (
+    AttachmentScore,
+    Epoch,
+    Probe,
+    ProbeKind,
+    ProbeResults,
+    ProbeTraining,
+    TrainedProbe,
+)
 
 FORMAT: Final = 1
 FOUND: Final = "found"

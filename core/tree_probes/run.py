@@ -19,8 +19,15 @@ from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import TooLong
 from attention_sieve.core.tree_probes.features import Pieces, embedded_words, word_attention_maps, word_pieces
 from attention_sieve.core.tree_probes.kept import KeptProbes
-from attention_sieve.core.tree_probes.probe import ProbeTraining, TreeProbeSettings, offset_scores, uas
-from attention_sieve.core.tree_probes.results import ProbeKind, ProbeResults, TrainedProbe
+from attention_sieve.core.tree_probes.probe import (
+    ProbeKind,
+    ProbeResults,
+    ProbeTraining,
+    TrainedProbe,
+    TreeProbeSettings,
+    offset_scores,
+    uas,
+)
 from attention_sieve.core.tree_probes.texts import BUDGET_BYTES, PassedWords, check_fits, n_left_out, probe_texts
 from attention_sieve.core.tree_probes.word_vectors import WordVectors, no_vectors
 

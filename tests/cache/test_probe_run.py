@@ -12,8 +12,7 @@ from attention_sieve.core.texts.relations import dependencies
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.tree_probes import run as probing
 from attention_sieve.core.tree_probes.kept import KeptProbes
-from attention_sieve.core.tree_probes.probe import TreeProbeSettings
-from attention_sieve.core.tree_probes.results import ProbeKind
+from attention_sieve.core.tree_probes.probe import ProbeKind, TreeProbeSettings
 from attention_sieve.core.tree_probes.run import TURN, ProbeQuestion, train_probes
 
 

@@ -99,6 +99,16 @@ def test_continue_gives_the_command_again_in_its_working_folder(app, small, tmp_
     assert calls[0][2] == begun_runs()[0].working_folder
 
 
+def test_one_training_at_a_time_goes_on(app, small, monkeypatch):
+    begun(checkpoints_folder() / "mine", "stopped", "finetune", "--output=mine")
+    Journal(checkpoints_folder() / "on", "bundled")  # of this process, which is on
+    monkeypatch.setattr(runs, "begin", lambda *_: pytest.fail("two trainings at once"))
+    at = app("surface", checkpoint=small("bert"))
+    at.button("runs").click().run()
+    at.button(f"go on run {checkpoints_folder() / 'mine'}").click().run()
+    assert "on" in at.session_state[run_list.REFUSED]
+
+
 def test_a_visitor_sees_own_runs_alone(monkeypatch):
     monkeypatch.setenv(public.PUBLIC, "1")
     begun(checkpoints_folder() / "mine", "stopped", "finetune")

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from attention_sieve.cache.answers import Engine
-from attention_sieve.core.tree_probes.results import ProbeKind, ProbeResults, TrainedProbe
+from attention_sieve.core.tree_probes.probe import ProbeKind, ProbeResults, TrainedProbe
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
 from attention_sieve.dashboard.figures.tree_probes import NamedScore, probe_curve, probe_scores

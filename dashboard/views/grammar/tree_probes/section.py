@@ -19,7 +19,7 @@ from attention_sieve.core.texts.parsers import parser_option
 from attention_sieve.core.texts.relations import Dependencies
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.tree_probes.kept import KeptProbes
-from attention_sieve.core.tree_probes.results import ProbeResults
+from attention_sieve.core.tree_probes.probe import ProbeResults
 from attention_sieve.core.tree_probes.run import ProbeQuestion, train_probes
 from attention_sieve.core.tree_probes.texts import attention_bytes, left_out, little_data, split
 from attention_sieve.core.tree_probes.word_vectors import MAX_LINE_BYTES, WordVectors, vectors_from_lines

@@ -9,8 +9,7 @@ import streamlit as st
 
 from attention_sieve.core.command_lines import given_options
 from attention_sieve.core.texts.text import SUFFIXES, Text, read_file
-from attention_sieve.core.tree_probes.probe import TreeProbeSettings
-from attention_sieve.core.tree_probes.results import ProbeKind
+from attention_sieve.core.tree_probes.probe import ProbeKind, TreeProbeSettings
 from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.plain import errors_shown
 from attention_sieve.dashboard.views.grammar import wording as shared_wording

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from attention_sieve.core.tree_probes.probe import LEVEL, N_RESAMPLES, RIGHT_BRANCHING, TreeProbeSettings
-from attention_sieve.core.tree_probes.results import ProbeKind
+from attention_sieve.core.tree_probes.probe import LEVEL, N_RESAMPLES, RIGHT_BRANCHING, ProbeKind, TreeProbeSettings
 from attention_sieve.dashboard.figures.figure import counted
 
 NUMBERS: Final = {

@@ -82,6 +82,7 @@ def test_a_reader_who_reloads_finds_the_training_stops_it_and_goes_on_with_what_
     until(lambda: "epoch" in runs_here()[folder].message)
     at = section(app, **link)
     assert "train" not in [button.key for button in at.button]
+    assert ("grammar section", "Probes") in runs.address_of(folder)
     at.button("stop tree probes").click().run()
     until(lambda: runs_here()[folder].state != "running")
     assert runs_here()[folder].state == "stopped"
