@@ -80,6 +80,15 @@ class _Program:
         except OSError:
             return False
 
+    def end(self) -> None:
+        """Wait for the process, and terminate it if that takes long."""
+        try:
+            self.process.wait(ENDS_WITHIN)
+        except subprocess.TimeoutExpired:
+            self.process.terminate()
+            self.process.wait(ENDS_WITHIN)
+        self.errors.close()
+
     def last_line(self) -> str:
         """The last line on standard error that is not empty; empty if there is none."""
         number = self.errors.fileno()
@@ -125,7 +134,7 @@ def begin(folder: Path, command: Sequence[str], working_folder: Path | None = No
         errors.close()
         raise AnalysisError(wording.not_started(error.strerror or str(error))) from None
     if (previous := _programs.pop(folder, None)) is not None:
-        previous.errors.close()
+        previous.end()  # it may have reported its end, and still be on its way out
     _programs[folder] = _Program(process=process, errors=errors)
 
 
@@ -350,12 +359,7 @@ def end() -> None:
         _threads.popitem()[1].join(ENDS_WITHIN)
     while _programs:
         _, program = _programs.popitem()
-        try:
-            program.process.wait(ENDS_WITHIN)
-        except subprocess.TimeoutExpired:
-            program.process.terminate()
-            program.process.wait(ENDS_WITHIN)
-        program.errors.close()
+        program.end()
 
 
 def environment() -> dict[str, str]:
