@@ -59,6 +59,9 @@ class ShareFact:
     even: float
     """Share of uniform attention, mean over the same texts; NaN if not known; 0 for the first token, whose share is
     already above chance."""
+    corrected_low: float = float("nan")
+    """Lower end of the interval, with equal texts counted once, corrected for the number of heads and of targets
+    (Bonferroni); NaN for fewer than 2 different texts."""
 
 
 @dataclass(frozen=True, kw_only=True)

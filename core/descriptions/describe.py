@@ -14,7 +14,7 @@ from attention_sieve.core.roles.record import Keys
 from attention_sieve.core.roles.roles import role_named
 from attention_sieve.core.statistics.means import half_interval, moments
 from attention_sieve.core.surface.per_text import PUNCTUATION, SHARES, TextSurface
-from attention_sieve.core.surface.statistics import head_statistics
+from attention_sieve.core.surface.statistics import HeadStatistics, head_statistics
 
 OTHERWISE: Final = 0.2
 """Share of a head's attention above which a target is also named."""
@@ -149,9 +149,10 @@ def _shares(known: Known, alpha: float) -> list[dict[Head, accuracies.ShareFact]
     by_target: dict[accuracies.Target, dict[Head, accuracies.ShareFact]] = {}
     for fact in (fact for half in halves for facts_by_head in half for fact in facts_by_head.items()):
         head, share = fact
-        known_share = by_target.setdefault(share.target, {}).get(head)
-        if known_share is None or not known_share.share <= share.share:
-            by_target[share.target][head] = share
+        shares = by_target.setdefault(share.target, {})
+        other = shares.get(head, share)
+        lesser = other if other.share <= share.share else share
+        shares[head] = replace(lesser, corrected_low=min(other.corrected_low, share.corrected_low))
     return list(by_target.values())
 
 
@@ -163,35 +164,56 @@ def _part(known: Known, places: Int[np.ndarray, " _"]) -> Known:
 
 def _shares_over(known: Known, alpha: float) -> list[dict[Head, accuracies.ShareFact]]:
     statistics, even = head_statistics(known.surface, alpha), _even_shares(known.surface)
+    different = list({id(text): place for place, text in enumerate(known.surface)}.values())  # equal texts share one
+    n_heads = int(np.isfinite(statistics.mean).any(axis=0).sum())
+    corrected = alpha / max(1, n_heads * (len(ON_TOKENS) + (known.first_token is not None)))
+    of_different = statistics
+    if len(different) < len(known.surface):
+        of_different = head_statistics([known.surface[place] for place in different], alpha)
+    sure = _low(of_different, alpha, corrected)
     shares = []
     for target in ON_TOKENS:
         index = statistics.names.index(target)
         low, high = np.maximum(statistics.low[index], 0), np.minimum(statistics.high[index], 1)
-        shares.append(_facts(target, statistics.mean[index], low, high, even[target]))
+        shares.append(_facts(target, statistics.mean[index], (low, high, sure[index]), even[target]))
     # The first token of some causal models is [CLS] or its equivalent.
     if known.first_token is not None and not shares[ON_TOKENS.index("cls")]:
         n_texts, mean, squares = moments(known.first_token)
         margin = half_interval(n_texts, squares, alpha)
-        shares.append(_facts("first", mean, mean - margin, np.minimum(mean + margin, 1), np.zeros(len(mean))))
+        n_different, different_mean, different_squares = moments(known.first_token[different])
+        sure_of_first = different_mean - half_interval(n_different, different_squares, corrected)
+        ends = (mean - margin, np.minimum(mean + margin, 1), sure_of_first)
+        shares.append(_facts("first", mean, ends, np.zeros(len(mean))))
     return [facts_of_target for facts_of_target in shares if facts_of_target]
+
+
+def _low(statistics: HeadStatistics, alpha: float, corrected: float) -> Float[np.ndarray, "statistic layer head"]:
+    """Lower ends of intervals at a corrected level, from those at alpha: computing all again would take most of the
+    time of the descriptions."""
+    from scipy.special import stdtrit  # takes a quarter of a second
+
+    freedom = statistics.n_texts - 1
+    wider = stdtrit(freedom, corrected / 2) / stdtrit(freedom, alpha / 2)
+    return np.asarray(statistics.mean - wider[:, None, None] * (statistics.mean - statistics.low))
 
 
 def _facts(
     target: accuracies.Target,
     mean: Float[np.ndarray, "layer head"],
-    low: Float[np.ndarray, "layer head"],
-    high: Float[np.ndarray, "layer head"],
+    ends: tuple[Float[np.ndarray, "layer head"], ...],
     even: Float[np.ndarray, " layer"],
 ) -> dict[Head, accuracies.ShareFact]:
+    """Facts about one target; `ends` are the two of the interval, and the lower one of the corrected interval."""
     if np.isnan(mean).all():
         return {}
     return {
         (layer, head): accuracies.ShareFact(
             target=target,
             share=float(mean[layer, head]),
-            low=float(low[layer, head]),
-            high=float(high[layer, head]),
+            low=float(ends[0][layer, head]),
+            high=float(ends[1][layer, head]),
             even=float(even[layer]),
+            corrected_low=float(ends[2][layer, head]),
         )
         for layer, head in np.ndindex(mean.shape)
     }

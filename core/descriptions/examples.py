@@ -217,7 +217,7 @@ def rests(target: Target, head: Head, text_attention: TextAttention, text: Text,
 
     Returns: None for a text with fewer than two words to compare, or without the target.
     """
-    is_target = _targets(target, text_attention.text)
+    is_target = targets(target, text_attention.text)
     if not is_target.any():
         return None
     share_of_token = (text_attention.attention[*head].astype(np.float64) * is_target).sum(axis=1)
@@ -235,7 +235,7 @@ def rests(target: Target, head: Head, text_attention: TextAttention, text: Text,
     return Rests(shares=shares, most=tuple(order[:n_words]), least=tuple(order[: -n_words - 1 : -1]))
 
 
-def _targets(target: Target, text: PassText) -> Bool[np.ndarray, "query key"]:
+def targets(target: Target, text: PassText) -> Bool[np.ndarray, "query key"]:
     """Which keys are the target of each query."""
     n_queries, n_keys = len(text.queries.ids), len(text.keys.ids)
     if target == "self":
