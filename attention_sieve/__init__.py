@@ -11,7 +11,7 @@ from typing import Any, Final
 ROOT: Final = Path(__file__).parents[1]
 """The folder from which Python imports this package; of a clone, the project's."""
 
-_CALLS: Final = ("Attention", "Finding", "attention", "claim", "compare", "load", "save_page", "show")
+_CALLS: Final = ("Attention", "Finding", "attention", "card", "claim", "compare", "load", "save_page", "show")
 """Beside those of analyses."""
 _MODULES: Final = ("cache", "calls", "commands", "core", "dashboard")
 """Names that Python asks for before it imports them."""

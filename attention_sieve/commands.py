@@ -24,6 +24,7 @@ from attention_sieve.core.pairs import command as pairs
 from attention_sieve.core.probe_texts import command as probe_texts
 from attention_sieve.core.roles import command as roles
 from attention_sieve.core.tree_probes import command as tree_probes
+from attention_sieve.dashboard.card import command as card
 from attention_sieve.dashboard.saved_page import command as saved_page
 
 
@@ -48,6 +49,7 @@ def add_commands(commands: Any) -> None:
         next_token,
         erasure,
         store,
+        card,
     ):
         module.add_command(commands)
     for room in (making_tasks, knowledge, trials, corpus, finetuning, saved_page):

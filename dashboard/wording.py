@@ -389,6 +389,10 @@ IN_WORDS: Final = "In words"
 FILE_KINDS: Final = {
     "pdf": "PDF", "svg": "SVG", "png": "PNG", "csv": "CSV", "parquet": "Parquet", "tex": "LaTeX", "md": "Model card",
 }  # fmt: skip
+SAVE_CARD_HELP: Final = (
+    "A picture of 1200 x 630 pixels: the head's name in words, its pattern and strongest links in the text, and its "
+    "scores beside chance and tau."
+)
 FORMAT: Final = "Format"
 SIZE: Final = "Size"
 FILE_SIZES: Final = {
@@ -656,6 +660,10 @@ def model_name(name: str) -> str:
 
 def n_layers_and_heads(n_layers: int, n_heads: int) -> str:
     return f", {n_layers} layers × {n_heads} heads"
+
+
+def save_card(kind: str) -> str:
+    return f"Card as {kind}"
 
 
 def beside_others(to_right: float, from_others: float) -> str:

@@ -10,6 +10,7 @@ tokenizer. Nothing is written to disk, and no answers are kept.
 
 from attention_sieve.calls.analyses import CALLS, call_of
 from attention_sieve.calls.arrays import Attention, attention
+from attention_sieve.calls.card import card
 from attention_sieve.calls.claims import claim
 from attention_sieve.calls.comparison import compare
 from attention_sieve.calls.finding import Finding
@@ -17,4 +18,16 @@ from attention_sieve.calls.given import load
 from attention_sieve.calls.notebook import show
 from attention_sieve.calls.saving import save_page
 
-__all__ = ["CALLS", "Attention", "Finding", "attention", "call_of", "claim", "compare", "load", "save_page", "show"]
+__all__ = [
+    "CALLS",
+    "Attention",
+    "Finding",
+    "attention",
+    "call_of",
+    "card",
+    "claim",
+    "compare",
+    "load",
+    "save_page",
+    "show",
+]

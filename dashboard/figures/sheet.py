@@ -266,12 +266,18 @@ def figure_svg(figure: Figure, *, title: str, caption: Sequence[str], size: Size
     return sheet(title, [chart], reading=reading, caption=caption, size=size)
 
 
-def svg_png(svg: str, title: str, provenance: Mapping[str, str]) -> bytes:
-    """Convert an SVG file to a PNG file of the same printed size, at 300 dots per inch, with a title and the provenance
-    as its metadata."""
+def chart_block(figure: Figure, width: float) -> Block:
+    """A chart of this width as a part of another picture."""
     import vl_convert
 
-    png = vl_convert.svg_to_png(svg, scale=_POINTS_PER_INCH / PER_INCH, ppi=DOTS_PER_INCH)
+    return nested(vl_convert.vegalite_to_svg({**_chart(figure), "width": width}, allowed_base_urls=[]))
+
+
+def svg_png(svg: str, title: str, provenance: Mapping[str, str], dots_per_inch: int = DOTS_PER_INCH) -> bytes:
+    """Convert an SVG file to a PNG file of the same printed size, with a title and the provenance as its metadata."""
+    import vl_convert
+
+    png = vl_convert.svg_to_png(svg, scale=_POINTS_PER_INCH / PER_INCH, ppi=dots_per_inch)
     texts = (("Title", title), ("Description", _lines(provenance)))
     bodies = [b"iTXt" + name.encode() + bytes(5) + text.encode(errors="replace") for name, text in texts]
     chunks = [struct.pack(">I", len(body) - 4) + body + struct.pack(">I", zlib.crc32(body)) for body in bodies]

@@ -128,7 +128,7 @@ def violins_figure(
     return Figure(places_spec(violins, len(shapes), score_axis(uniform, violins.scale), ends), data, description)
 
 
-def head_scores(of_head: HeadScores, *, every_text: bool = False) -> Figure:
+def head_scores(of_head: HeadScores, *, every_text: bool = False, has_legend: bool = True) -> Figure:
     """Scores of a head for every role; a dot for each text only up to MOST_MARKS scores, or where all are wanted."""
     scores, tests, scale = of_head.scores, of_head.tests, of_head.scale
     many = not every_text and bool(np.count_nonzero(~np.isnan(scores)) > MOST_MARKS)
@@ -138,7 +138,7 @@ def head_scores(of_head: HeadScores, *, every_text: bool = False) -> Figure:
     lines = [line("tau", tau), _lane_lines(tests.roles, of_head.uniform), line_labels(tau, UNIFORM[scale])]
     description = _head_description(means, tests, head_name(*of_head.head), many, scale)
     data = pd.concat([lanes, means, *lines])
-    kinds = frozenset(data["kind"]).intersection(LEGEND)
+    kinds = frozenset(data["kind"]).intersection(LEGEND if has_legend else ())
     spec = _roles_spec(tests.roles, scale, axes.score_ends(data, SCORE_FIELDS, scale), kinds)
     return Figure(spec, data, description)
 
@@ -306,7 +306,7 @@ def _roles_spec(roles: tuple[str, ...], scale: Scale, ends: axes.Ends, drawn: fr
             *labels,
             *_mean_layers(roles, scale, ends),
             missing,
-            _legend(scale, drawn),
+            *([_legend(scale, drawn)] if drawn else ()),
         ),
         title=head_title(scale),
         height=LANE * len(roles),
