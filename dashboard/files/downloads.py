@@ -26,6 +26,8 @@ from attention_sieve.dashboard.plain import plain
 if TYPE_CHECKING:
     import pandas as pd
 
+    from attention_sieve.dashboard.figures.card import HeadCard
+
 UNSAFE: Final = re.compile("[^A-Za-z0-9.]+")
 LONGEST_PART: Final = 40
 """Maximum length of a part of a file name, of which there are at most seven."""
@@ -228,6 +230,30 @@ def page_download() -> None:
             on_click="ignore",
             icon=":material/save:",
         )
+
+
+def card_downloads(head: str, checkpoint: str, card: "Callable[[], HeadCard]") -> None:
+    """Offer the card of a head as PNG and as SVG, a click each; it is drawn when it is asked for."""
+    for suffix in ("png", "svg"):
+        st.download_button(
+            wording.save_card(wording.FILE_KINDS[suffix]),
+            partial(_card_file, card, suffix),
+            file_name="_".join(
+                ("attention-sieve", _safe(wording.model_name(checkpoint)), _safe(head), f"card.{suffix}")
+            ),
+            mime=MIMES[suffix],
+            key=f"save card {suffix}",
+            help=wording.SAVE_CARD_HELP,
+            on_click="ignore",
+            type="tertiary",
+            icon=ICON,
+        )
+
+
+def _card_file(card: "Callable[[], HeadCard]", suffix: str) -> bytes:
+    from attention_sieve.dashboard.figures.card import card_file  # imports Altair, for a click alone
+
+    return card_file(card(), f".{suffix}")
 
 
 def drawing_downloads(

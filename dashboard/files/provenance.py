@@ -123,7 +123,7 @@ THEN: Final = " && "
 """Between two lines of which the second follows the first."""
 NO_COMMAND: Final = "none computes these numbers"
 """In place of a command."""
-PARSES: Final = ("roles", "score", "controls", "relations", "word-links", "tree-probes", "claim")
+PARSES: Final = ("card", "roles", "score", "controls", "relations", "word-links", "tree-probes", "claim")
 _read: Final[ContextVar[dict[str, Callable[[], bytes]] | None]] = ContextVar("read", default=None)
 """What makes the files that the commands of the page being drawn read, by their names; None outside of a run of a
 page."""

@@ -278,6 +278,7 @@ def _about(
 
 def _this_head(visit: Visit, screen: PassedText, tested: Corpus | None, heads: list[Head]) -> None:
     """Sentences about the head chosen last, and buttons that switch the chosen heads off."""
+    from attention_sieve.dashboard.views.card import offer_card
     from attention_sieve.dashboard.views.descriptions.show import show_description
     from attention_sieve.dashboard.views.heads_off import switch_buttons
     from attention_sieve.dashboard.views.inspect.head_card import head_summary
@@ -286,6 +287,7 @@ def _this_head(visit: Visit, screen: PassedText, tested: Corpus | None, heads: l
         described, buttons = st.container(), st.container(horizontal=True)
         with buttons:
             switch_buttons(visit.choice, heads)
+            offer_card(visit, screen, tested, heads[-1])
         if tested is not None:
             with described:
                 show_description(visit, tested, heads[-1], buttons, _in_text(screen, heads[-1]))
