@@ -3,6 +3,7 @@ computed from the attention of the sentence, for any checkpoint."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Final, Literal
 
@@ -236,6 +237,25 @@ def _draw(visit: Visit, text_attention: TextAttention, here: PronounLink, promis
             drawing(svg, key="riddle picture", label=wording.picture(here.sentence))
         else:
             _answer(visit, text_attention, answered)
+            if answered.heads == (guess,):
+                _offer_card(visit, here, answered.heads[0])
+
+
+def _offer_card(visit: Visit, here: PronounLink, head: Head) -> None:
+    """Offer the card of the head that was found, with the number of clicks."""
+    # These import pandas and SciPy, for which the answer above does not wait.
+    from attention_sieve.dashboard.card.of_samples import card_of_samples, described_samples
+    from attention_sieve.dashboard.files.downloads import card_downloads
+
+    described = described_samples(visit.inference, visit.engine)
+    if described is None:
+        return
+    n_clicks = st.session_state[RIDDLE].n_guesses
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(wording.found_in(n_clicks), width="content")
+        said = wording.found(n_clicks, here.sentence, float(here.attention[head]))
+        card = partial(card_of_samples, visit.inference, visit.engine, described, (here.sentence.text, head), said)
+        card_downloads(head_name(*head), visit.engine.files.name, card)
 
 
 def _squares(visit: Visit, text_attention: TextAttention, here: PronounLink, answered: Answer | None) -> None:

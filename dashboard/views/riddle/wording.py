@@ -47,6 +47,15 @@ def right(head: str) -> str:
     return f"Found it: {head}."
 
 
+def found_in(n_clicks: int) -> str:
+    return f"I found it in {counted(n_clicks, 'click')}"
+
+
+def found(n_clicks: int, asked: PronounSentence, share: float) -> str:
+    """What the card says of the head, beside what it does elsewhere."""
+    return f"{found_in(n_clicks)}: {asked.pronoun} → {asked.antecedent}, {percent(share, 0)}"
+
+
 def also_right(guess: str, head: str) -> str:
     return f"{guess} knows it, too. The strongest is {head}."
 
