@@ -74,7 +74,8 @@ async def _with_its_settings(_: st.App) -> AsyncIterator[None]:
 
 async def _send(request: Request) -> HTMLResponse:
     begin_to_warm_up()
-    return HTMLResponse(_PAGE, headers={"Cache-Control": "no-cache"})
+    page = unfurl.with_tags(_PAGE, request) if is_public() else _PAGE
+    return HTMLResponse(page, headers={"Cache-Control": "no-cache"})
 
 
 async def _send_on(request: Request) -> RedirectResponse:
@@ -101,6 +102,9 @@ middleware = [
     Middleware(KnownAddresses, pages=names),
 ]
 if is_public():
+    from attention_sieve.dashboard.card import unfurl  # imports numpy, for which no other server waits
+
+    routes.append(Route(f"/{unfurl.IMAGE}", unfurl.card_image))
     middleware.append(Middleware(FewVisits, most=bounds(MAX_VISITS, MAX_VISITS_OF_ADDRESS, n_descriptors)))
     middleware.append(Middleware(FewUploads, most=MAX_UPLOADS))
 app = st.App(_HERE / "app.py", routes=routes, middleware=middleware, lifespan=_with_its_settings)
