@@ -385,4 +385,6 @@ def _grid_controls() -> _Shown:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         by_corpus = one_of(wording.BY, {wording.BY_TEXT: False, wording.BY_CORPUS: True}, key="by")
         finer = toggle(shared_wording.FINER, key="finer")
-        return _Shown(by_corpus, finer, toggle(wording.PATTERNS, key="patterns", help=wording.PATTERNS_HELP))
+        return _Shown(
+            by_corpus, finer, toggle(wording.PATTERNS, key="patterns", start=True, help=wording.PATTERNS_HELP)
+        )
