@@ -28,7 +28,7 @@ from attention_sieve.dashboard.components.arcs.look import (
     read_look,
 )
 from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
-from attention_sieve.dashboard.components.grid import Sieves, frame_of, sieves_in
+from attention_sieve.dashboard.components.grid import Sieves, frame_of, grammar_in, sieves_in
 from attention_sieve.dashboard.components.overview import Overview, attention_overview
 from attention_sieve.dashboard.components.source import Selection
 from attention_sieve.dashboard.figures.text.arcs import CROSS, DEFAULT_SHARE, AttentionMaps, Side, arcs_svg, sides
@@ -135,6 +135,7 @@ def where_heads_look(
         if text_attention.overview is not None:
             move_window(engine, screen.text, text_attention, text_attention.overview, last_heads)
     sieves = {} if take else sieves_on(choice, text_attention, screen.text)
+    grammar = None if take else grammar_in(text_attention, screen.text)
     maps = maps_of(text_attention, last_heads, engine)
     if take is not None:
         maps = replace(maps, attention=np.zeros_like(maps.attention))
@@ -149,14 +150,16 @@ def where_heads_look(
     facts = text_facts(visit, screen.text)
     facts |= {"heads": names, **command("maps", choice, engine, [screen.text], too_long="truncate")}
     svg = None if take else partial(arcs_svg, maps)
-    _arcs_and_files(arcs, partial(_overlay, sieves, maps.attention.shape[1:]), svg, facts)
+    _arcs_and_files(arcs, partial(_overlay, sieves, grammar, maps.attention.shape[1:]), svg, facts)
     return text_attention
 
 
-def _overlay(sieves: Mapping[str, Bool[np.ndarray, "query key"]], shape: tuple[int, ...], role: str) -> Overlay:
+def _overlay(
+    sieves: Sieves, grammar: Bool[np.ndarray, "query key"] | None, shape: tuple[int, ...], role: str
+) -> Overlay:
     """The sieves that apply, with the chosen one, which may apply nowhere."""
     chosen = (role, sieves.get(role, np.zeros(shape, dtype=bool))) if role else None
-    return Overlay(roles=tuple(sieves), chosen=chosen)
+    return Overlay(roles=tuple(sieves), chosen=chosen, grammar=grammar)
 
 
 def _asking(text_attention: TextAttention, asked: AskedLink | None) -> Asking:
