@@ -583,10 +583,6 @@ def about(
     return f"**{model_type}**{size}{where}.{weights} Fingerprint `{fingerprint[:12]}`."
 
 
-WHERE_ONE_LOOKS: Final = "Where this head looks"
-WHERE_SOME_LOOK: Final = "Where these heads look"
-
-
 def not_there(names: str, n_heads: int) -> str:
     verb = "is" if n_heads == 1 else "are"
     return f"{names} {verb} not in this checkpoint, so there is no attention to draw."

@@ -83,16 +83,16 @@ LOOKS: Final[dict[str, RoleLook]] = _Looks(
     )
 )
 TARGETS: Final[dict[str, tuple[str, str]]] = {
-    "first": ("[CLS], first token", LOOKS["sink"].color),
+    "first": ("first token", LOOKS["sink"].color),
     "separator": ("[SEP]", LOOKS["delimiter:sep"].color),
     "punctuation": ("punctuation", "#D55E00"),
     "previous": ("previous", LOOKS["previous"].color),
     "next": ("next", LOOKS["local"].color),
     "grammar": ("grammar", LOOKS["syntactic"].color),
     "segment": ("own segment", LOOKS["block"].color),
-    "other": ("other", "#7F7F7F"),
+    "other": ("other", "currentColor"),
 }
-"""Name and colour of what a link goes to; a role that looks there has the same colour.
+"""Name and colour of what a link goes to; a role that looks there has the same colour, and "other" that of the text.
 
 Source: Okabe and Ito, Color Universal Design, 2008, but for the paler green of the second of two special tokens.
 """

@@ -114,9 +114,13 @@ _sieves: Final[WeakKeyDictionary[TextAttention, dict[tuple[SyntacticDirection, t
 
 
 def where_heads_look(
-    visit: Visit, screen: PassedText, heads: list[Head], grid: str, asked: AskedLink | None = None
+    visit: Visit, screen: PassedText, heads: list[Head], grid: str, asked: AskedLink | None = None, *, says: str = ""
 ) -> TextAttention:
-    """Draw the arcs of the chosen heads, or of the one of which a lesson asks a link; return the attention drawn."""
+    """Draw the arcs of the chosen heads, or of the one of which a lesson asks a link; return the attention drawn.
+
+    Args:
+        says: a sentence on what the head chosen last does, as Markdown.
+    """
     take = None if asked is None else asked.take
     if asked is not None and take is not None:
         heads = [asked.head]
@@ -128,7 +132,7 @@ def where_heads_look(
     names = head_names(last_heads)
     with st.container():
         # Always one element above the arcs: they would lose pins and switches if their position changed.
-        _title(last_heads, len(heads), engine.files.removed_of(screen.text_attention.text.kind))
+        _title(last_heads, says, len(heads), engine.files.removed_of(screen.text_attention.text.kind))
         text_attention = _before_or_after(screen)
         if (share := _share_of_sinks(text_attention, last_heads)) > LEAST_SHARE_OF_SINKS:
             st.caption(wording.sinks(share))
@@ -231,10 +235,9 @@ def _share_of_sinks(text_attention: TextAttention, heads: Sequence[Head]) -> flo
     return 1 - float(rows[rows > 0].mean()) if is_whole else 0.0
 
 
-def _title(last_heads: list[Head], n_chosen: int, removed: Collection[Head]) -> None:
+def _title(last_heads: list[Head], says: str, n_chosen: int, removed: Collection[Head]) -> None:
     with st.container(key="arcs title"):
-        # Without names, which stand below: the arcs also show the head that the reader points at in the grid.
-        st.subheader(wording.WHERE_ONE_LOOKS if len(last_heads) == 1 else wording.WHERE_SOME_LOOK)
+        st.markdown(f"**{head_names(last_heads)}** {says}")
     if n_chosen > len(last_heads):
         st.info(f"Arcs of the last {len(last_heads)} of {n_chosen} chosen heads.")
     if missing := [head for head in last_heads if head in removed]:

@@ -126,7 +126,10 @@ def arcs_data(
         "queries": _side_data(queries),
         "keys": None if keys is queries else _side_data(keys),
         "heads": [_head_data(number, head, style) for number, head in enumerate(maps.heads)],
-        "targets": [{"name": name, "label": label, "color": color} for name, (label, color) in TARGETS.items()],
+        "targets": [
+            {"name": name, "label": _special(keys, name) or label, "color": color}
+            for name, (label, color) in TARGETS.items()
+        ],
         "grammar": None if overlay is None or overlay.grammar is None else base64_of(np.packbits(overlay.grammar)),
         "wordPens": [{"color": color, "dashed": False} for color in WORD_COLORS],
         "signed": None if maps.signs is None else _signs(maps.signs),
@@ -215,6 +218,12 @@ def _side_data(side: Side) -> dict[str, Any]:
         "start": side.start,
         "whole": side.length,
     }
+
+
+def _special(side: Side, kind: str) -> str | None:
+    """A special token of this kind among those of a side."""
+    tokens = zip(side.tokens, side.special, side.kinds, strict=False)  # kinds may be unknown
+    return next((visible(token) for token, is_special, of in tokens if is_special and of == kind), None)
 
 
 def _steps(attention: Float[np.ndarray, "chosen query key"]) -> str:

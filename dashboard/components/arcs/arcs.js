@@ -240,6 +240,7 @@ function drawFocus(view) {
   const focus = focusOf(view);
   const pin = shownPin(view);
   elements.view.classList.toggle("focused", Boolean(focus));
+  elements.view.classList.toggle("numbered", view.numbered && !choices.matrix && !isWindow(view.source));
   elements.free.hidden = !pin;
   offerToAsk(view, pin);
   markTokens(view, focus, pin);

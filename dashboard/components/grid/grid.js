@@ -162,7 +162,9 @@ class RoleGrid extends HeadGrid {
   drawLegend() {
     const { shown, compared, before, faint } = this.data;
     const { isPatterned } = this;
-    const entries = shown.map((_, position) => this.roleEntry(position));
+    // Below patterns only what can be seen in them.
+    const isNamed = shown.map((_, position) => !isPatterned || this.applies[position]);
+    const entries = shown.map((_, position) => this.roleEntry(position)).filter((_, position) => isNamed[position]);
     if (compared) {
       const states = ["gained", "kept", "lost"].map((state) => legendEntry(roleSwatch(ANY_ROLE, `swatch ${state}`), state));
       const all = newElement("span", "states", `${before}:`);

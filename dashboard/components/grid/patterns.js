@@ -1,6 +1,10 @@
 // Patterns of all heads in the text on screen, drawn on one canvas behind the cells and previewed in the arcs.
 
-const AXES = "Down: the token that looks. Across: the token it looks at. Darker: more attention. Point at a head for its arcs.";
+const READ = [
+  "Each square is a head, one of the model’s ways of looking at your text.",
+  "Down: the token that looks. Across: the token it looks at. The stronger a dot, the more attention.",
+  "Point at a square, or go there with the arrow keys, to see the head’s arcs; click it or press Enter to choose it.",
+].join(" ");
 const POOLED = "There are more tokens than dots: each dot shows the strongest link in its block.";
 
 class Patterns {
@@ -53,7 +57,7 @@ class Patterns {
   legend() {
     const pooled = newElement("span", "pooled", POOLED);
     pooled.hidden = true;
-    return [termElement("how to read a square", AXES), pooled];
+    return [termElement("how to read", READ), pooled];
   }
 
   fill(image, side, scale, [red, green, blue]) {

@@ -107,13 +107,15 @@ def _texts(kind: Kind) -> tuple[Text, ...]:
 
 
 def _kept_links(visit: Visit, text_attention: TextAttention) -> tuple[SurprisingLink, ...] | None:
-    """The links of a text that stand out; None where habits are."""
+    """The links of a text that stand out, those between content words first; None where habits are."""
     if text_attention not in _links:
         habits = kept_habits(visit)
         if habits is None:
             return None
-        links = surprising_links(text_attention, habits)[:MOST_LINKS]
-        _links[text_attention] = tuple(each for each in links if each.stands_out)
+        links = [link for link in surprising_links(text_attention, habits) if link.stands_out]
+        # As each has the same place as before among its kind, the greatest excess stays first.
+        links.sort(key=lambda link: link.joins_function_words)
+        _links[text_attention] = tuple(links[:MOST_LINKS])
     return _links[text_attention]
 
 

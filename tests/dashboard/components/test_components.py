@@ -10,11 +10,12 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 import vl_convert
+from colours import contrast
 from drawn import SVG, texts_of
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
-from reading import contrast, data_of, numbers
+from reading import data_of, numbers
 from streamlit.testing.v1 import AppTest
 
 from attention_sieve.core.attention.settings import Window

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
+from colours import contrast
 from drawn import rows, texts_of
-from reading import contrast
 from surface_figures import DOES, EMPTY, FIGURES, HEADS, LAYERS, NAMES, ORDER, TEXTS, some_statistics
 
 from attention_sieve.dashboard.figures.sheet import figure_svg
