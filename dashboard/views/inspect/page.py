@@ -186,8 +186,11 @@ def _answer(visit: Visit, screen: PassedText, typed: str) -> bool:
     if stories.tell(typed, text_attention, visit.engine.files.fingerprint, partial(pin_word, text_attention)):
         surprising_link.take_as_answer(screen.text)
         return False
-    # For the example, which is on screen before anybody has typed, the first grid does not wait for the store.
-    return (stories.is_own(typed) or first_screen_is_drawn()) and surprising_link.answer(visit, screen)
+    if not (stories.is_own(typed) or first_screen_is_drawn()):
+        # The example is on screen before anybody has typed: its first grid does not wait for the store.
+        surprising_link.keep_heads_of_link(screen.text)
+        return False
+    return surprising_link.answer(visit, screen)
 
 
 def _notes_on_text(screen: PassedText) -> None:

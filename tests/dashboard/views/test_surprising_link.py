@@ -118,3 +118,11 @@ def test_content_words_stand_out_before_words_that_join_others(app):
         button(at, "next link").click().run()
     assert joining == sorted(joining)
     assert not joining[0]
+
+
+def test_heads_of_a_link_stay_chosen_over_the_example_which_has_an_answer_too(app):
+    at = app("inspect", head="0-2")
+    assert arcs(at) == (["L0 H2"], None)
+    assert len(said(at)) == 1
+    button(at, "show link").click().run()
+    assert arcs(at) == (["L1 H7"], "closed")
