@@ -39,7 +39,7 @@ from attention_sieve.dashboard.views.decoder_notes import decoder_notes
 from attention_sieve.dashboard.views.evidence import ledger
 from attention_sieve.dashboard.views.evidence.ledger import keep_button, say_what_was_kept
 from attention_sieve.dashboard.views.frame import Visit
-from attention_sieve.dashboard.views.inspect import surprising_link, wording
+from attention_sieve.dashboard.views.inspect import sentences, surprising_link, wording
 from attention_sieve.dashboard.views.leading import begin_first_lesson, lesson_panel, shows
 from attention_sieve.dashboard.views.pickers import first_screen, one_of, toggle
 from attention_sieve.dashboard.views.riddle import show as riddle
@@ -53,7 +53,6 @@ from attention_sieve.dashboard.views.text.on_screen import (
     text_facts,
     text_on_screen,
 )
-from attention_sieve.dashboard.views.text.simple_patterns import strongest_link
 from attention_sieve.dashboard.views.word_links import wording as words_wording
 from attention_sieve.dashboard.views.word_links.choice import TABS, words_first
 from attention_sieve.dashboard.views.word_swap import choice as word_swap
@@ -136,8 +135,8 @@ def _draw(visit: Visit, screen: PassedText, beside: "Beside | None") -> bool | N
     """
     left, right, below = first_screen()
     with left:
-        squares, switches = st.container(), st.container(horizontal=True, key="grid switches")
-        with switches:
+        squares = st.container()
+        with st.container(horizontal=True, key="grid switches"):
             patterns = toggle(wording.PATTERNS, key="patterns", start=True)
     by_corpus = beside is None and st.session_state.get("by") == wording.BY_CORPUS
     grid_shows = _Shown(by_corpus, finer=bool(st.session_state.get("finer")), patterns=patterns)
@@ -146,7 +145,7 @@ def _draw(visit: Visit, screen: PassedText, beside: "Beside | None") -> bool | N
         needs_tests = first_screen_is_drawn() or grid_shows.by_corpus
         tested = kept_corpus(visit) if visit.texts and needs_tests else None
         heads = _grid(visit, screen, tested, grid_shows, below)
-    says = "" if beside is not None else _says(visit, screen, tested, heads)
+    says = "" if beside is not None else sentences.says(visit, screen, tested, heads)
     arcs = partial(where_heads_look, _with_template(visit), screen, heads, GRID, says=says)
     if beside is not None:
         with right:
@@ -187,8 +186,7 @@ def _answer(visit: Visit, screen: PassedText, typed: str) -> bool:
         surprising_link.take_as_answer(screen.text)
         return False
     if not (stories.is_own(typed) or first_screen_is_drawn()):
-        # The example is on screen before anybody has typed: its first grid does not wait for the store.
-        surprising_link.keep_heads_of_link(screen.text)
+        surprising_link.keep_heads_of_link(screen.text)  # the first grid, of the example, does not wait for the store
         return False
     return surprising_link.answer(visit, screen)
 
@@ -305,36 +303,12 @@ def _this_head(visit: Visit, screen: PassedText, tested: Corpus | None, heads: l
             offer_card(visit, screen, tested, heads[-1])
         if tested is not None:
             with described:
-                show_description(visit, tested, heads[-1], buttons, _in_text(screen, heads[-1]))
+                show_description(visit, tested, heads[-1], buttons, sentences.in_text(screen, heads[-1]))
         head_summary(visit, screen, tested, heads[-1])
     else:
         st.caption(wording.NO_HEAD)
     if tested is not None and ledger.is_typed(visit.choice):
         how_decided(visit, tested)
-
-
-def _says(visit: Visit, screen: PassedText, tested: Corpus | None, heads: list[Head]) -> str:
-    """A sentence on the head chosen last: what it does over the corpus where that is known, or else in the text."""
-    if not heads or heads[-1] in visit.removed:
-        return ""
-    if tested is not None and first_screen_is_drawn():
-        # These import pandas, for which the first grid does not wait.
-        from attention_sieve.dashboard.views.descriptions.sentences import kept_descriptions
-        from attention_sieve.dashboard.views.descriptions.wording import does
-
-        described = kept_descriptions(visit, tested.tests)
-        if described is not None:
-            sentence = plain(does(described.heads[heads[-1]]))
-            return sentence[0].upper() + sentence[1:]
-    return _in_text(screen, heads[-1])
-
-
-def _in_text(screen: PassedText, head: Head) -> str:
-    """What a head does in the text on screen; empty where no link between two of its words stands out."""
-    linked = strongest_link(screen.text_attention, head)
-    if linked is None or not linked.stands_out:
-        return ""
-    return wording.in_text(plain(linked.query.text), plain(linked.key.text), linked.share)
 
 
 def _corpus_texts(choice: Choice) -> tuple[tuple[Text, ...], AnalysisError | None]:
