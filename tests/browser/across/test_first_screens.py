@@ -11,7 +11,6 @@ SEEN = (Path(__file__).parent / "first_screen.js").read_text("utf-8")
 MOST_CONTROLS, MOST_WORDS, MOST_WORDS_OF_FINDING = 12, 80, 20
 PROJECTOR = {"width": 853, "height": 480}
 NOT_YET = {
-    "inspect": (14, 90),
     "surface": (12, 115),
     "grammar": (14, 260),
     "roles": (17, 210),
