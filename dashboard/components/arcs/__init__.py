@@ -92,7 +92,7 @@ def attention_arcs(
 
     Raises: ValueError where heads, row sums or the sieve do not fit.
     """
-    n_looks, look = push(selection.key, "look", selection.initial.parameters, selection.reset)
+    n_looks, look = push(selection.key, "look", selection.initial.parameters, selection.reset, again=True)
     data = arcs_data(maps, style, overlay=overlay, grid=grid, asking=asking)
     _mount(
         key=selection.key,

@@ -373,6 +373,7 @@ def test_a_tooltip_leads_to_an_example_of_a_head_and_a_pinned_word_asks_which_he
     page = visit("/?head=0-2&patterns=false")
     cell(page, 0, 2).hover()
     expect(page.locator(".tip .sentence")).to_contain_text("In varied sample texts: mostly looks at the previous token")
+    page.get_by_text("Seen most clearly in these texts").scroll_into_view_if_needed()
     example = page.get_by_role("list", name="Texts in which L0 H2 does so").get_by_role("button").first
     words = example.text_content()
     example.click()
