@@ -676,14 +676,21 @@ def roles_summary(
     n_any: int, n_heads: int, counts: Mapping[str, int | None], n_texts: int, lengths: str, at_tau: str
 ) -> str:
     """The corpus view in one sentence; the count of a role that was not tested is None."""
+    numbers = role_numbers(counts, n_texts, at_tau)
+    return f"**{n_any} of {n_heads} heads** hold a role. {numbers} {tokens_per_text(lengths)}"
+
+
+def role_numbers(counts: Mapping[str, int | None], n_texts: int, at_tau: str) -> str:
+    """How many heads hold each role, None for one that was not tested, and over which texts."""
     role_counts = ", ".join(
         f"{title} {NOT_TESTED}" if count is None else f"{count} {title}"
         for title, count in ((role_title(role), count) for role, count in counts.items())
     )
-    return (
-        f"Over {counted(n_texts, 'text')} at {at_tau}, **{n_any} of {n_heads} heads** hold a role: {role_counts}. "
-        f"Tokens per text: {lengths}."
-    )
+    return f"Over {counted(n_texts, 'text')} at {at_tau}: {role_counts}."
+
+
+def tokens_per_text(lengths: str) -> str:
+    return f"Tokens per text: {lengths}."
 
 
 def not_started(reason: str) -> str:

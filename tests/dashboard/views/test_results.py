@@ -66,7 +66,7 @@ def test_roles_are_those_of_the_statistics(opened, folders_of_results, tab):
     assert not at.error
     tests = open_results(folders_of_results[0]).part().tests(Criterion())
     n_any = int(tests.holds[:4].any(axis=0).sum())
-    assert f"at tau 3, **{n_any} of 6 heads** hold a role" in told(at)
+    assert f"**{n_any} of 6 heads** hold a role" in told(at)
     assert f"{N_TEXTS} texts of" in told(at)
     means = scores_in(sent(at, "Roles of the heads"))
     np.testing.assert_allclose(means, tests.mean.reshape(len(tests.roles), -1), rtol=1e-6, atol=1e-6)
