@@ -95,7 +95,7 @@ def test_the_command_of_a_page_writes_the_numbers_that_it_shows(opened, folders_
     np.testing.assert_allclose(shown[column], pd.read_parquet(file)["mean"], rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("tab", [surface_words.SHARES, surface_words.HEADS, surface_words.LAYERS, words.PARTS])
+@pytest.mark.parametrize("tab", [surface_words.ENTROPY, surface_words.HEADS, surface_words.LAYERS, words.PARTS])
 def test_where_heads_look_is_drawn(opened, tab):
     at = opened("surface", **{"results surface": tab})
     assert not at.error
