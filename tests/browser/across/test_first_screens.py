@@ -18,7 +18,7 @@ NOT_YET = {
     "lessons": (16, 165),
 }
 """Controls and words of pages that are not yet laid out so. No number here may rise."""
-PICTURED = ["similarity", "roles", "surface"]
+PICTURED = ["similarity", "roles", "surface", "claims"]
 """Pages whose picture stands in its place."""
 
 
