@@ -131,6 +131,9 @@ MORE: Final = "#D4480C"
 LESS: Final = "#1177CC"
 """Ends of the scale of differences, above and below 0; 0 has the colour of the background. Distinguishable with every
 common colour blindness, and each at least 3:1 on white and on near-black."""
+MUTED: Final = "#7A7A7A"
+MUTED_PART: Final = 0.25
+"""The end below 0 where only what is above it is of interest: grey, and so much of it over the background."""
 AMOUNT: Final = "#8B5FBF"
 """End of the scale of values that are never below 0; a hue unlike those of MORE and LESS."""
 
