@@ -11,14 +11,14 @@ from attention_sieve.core.claims.judge import HOLDING, ClaimFinding
 from attention_sieve.core.claims.tables import claim_table, control_name
 from attention_sieve.core.roles.measures import Scale
 from attention_sieve.dashboard.figures import axes
-from attention_sieve.dashboard.figures.appearance import WORDS
+from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, WORDS
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, rows_of, template
 
 MOST: Final = 24
 """Heads that are drawn; of more, those with the highest scores."""
 LANE: Final = 44
 """Height of the line of a head."""
-SCORE: Final = "#0072B2"
+SCORE: Final = HEAD_COLORS[0]
 PERMUTED: Final = "permuted keys"
 CHANCE: Final[dict[Scale, float]] = {"score": 1, "share": 0}
 """Score of uniform attention."""
@@ -79,7 +79,7 @@ def _spec(names: tuple[str, ...], beside: tuple[str, ...], scale: Scale, ends: a
     tooltip = axes.tooltips(("name", "head"), ("what", "mark"), *numbers, "verdict")
     line = rows_of("line").mark_rule(color=INK, strokeDash=[5, 3]).encode(x=across("value"))
     label = rows_of("line").mark_text(color=INK, align="left", baseline="top", dx=4, dy=2, fontSize=11)
-    interval = rows_of("head").mark_rule(color=SCORE, strokeWidth=3, opacity=0.6)
+    interval = rows_of("head").mark_rule(strokeWidth=3, opacity=0.6)
     score = rows_of("head").mark_point(color=SCORE, fill=SCORE, size=130, strokeWidth=2, opacity=1, cursor="pointer")
     others = rows_of("beside").mark_point(color=INK, size=80, strokeWidth=1.6, opacity=1)
     distance = rows_of("distance").mark_text(
@@ -91,7 +91,7 @@ def _spec(names: tuple[str, ...], beside: tuple[str, ...], scale: Scale, ends: a
             line,
             label.encode(x=across("value"), y=alt.YValue(0), text=alt.Text("label:N")),
             distance.encode(x=alt.XValue("width"), y=y, text=alt.Text("label:N")),
-            interval.encode(x=across("low"), x2="high", y=y),
+            interval.encode(x=across("low"), x2="high", y=y, color=alt.value(SCORE)),
             others.encode(x=across("value"), y=y, shape=shape, tooltip=tooltip),
             score.encode(x=across("value"), y=y, shape=shape, fillOpacity=is_held, tooltip=tooltip),
         ),
