@@ -12,7 +12,8 @@ from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.serving.requests import Report, Status
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.answering import Analysis
-from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
+from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint, randomly_initialised
+from attention_sieve.core.comparison.question import COMPARISON
 from attention_sieve.core.coreference.analysis import COREFERENCE_ANALYSIS
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.analysis import ABLATION_ANALYSIS
@@ -57,6 +58,8 @@ def prepare() -> None:
         request = _request(replace(engine, files=control.files), ROLE_ANALYSIS, control.texts)
         request = replace(request, settings=control.settings, too_long="truncate")
         _find(f"Scoring, {control.name},", inference, request)
+    pair = (engine, replace(engine, files=randomly_initialised(engine.files)))
+    _with_bar("Comparing", lambda report: inference.ask(pair, COMPARISON, texts, report=report))
     inference.close()  # which waits for the last results to be written
     n_results, n_bytes = store.size()
     print(

@@ -25,8 +25,6 @@ expect.set_options(timeout=PATIENCE)
 SIDEBAR = ("Checkpoint", "Corpus", "Attention")
 DRAWER = ("Scale", "Correction", "tau", "alpha")
 """What is found only in what unfolds."""
-SUMMARY = re.compile(r"(\d+) of 72 heads changed a role at tau 3")
-"""How the sentence on Compare begins."""
 FILMS, PRAISE, BLAME = ("film", "plot", "cast", "score"), ("lovely", "warm", "superb"), ("dull", "cold", "awful")
 
 

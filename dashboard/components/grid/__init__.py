@@ -228,6 +228,7 @@ def grid_data(grid: RoleGrid, on_text: GridOnText = WITHOUT_TEXT) -> dict[str, A
         "positional": [] if grid.positional is None else np.flatnonzero(grid.positional).tolist(),
         "states": base64_of(_states(grid)),
         "compared": grid.held_before is not None,
+        "far": grid.far,
         "p": None if grid.p_values is None else base64_of(grid.p_values.astype("<f4")),
         "before": grid.before,
         "off": sorted(list(head) for head in grid.off),

@@ -83,6 +83,8 @@ class RoleGrid extends HeadGrid {
     this.rounded = roundedCorners(rows, columns);
     this.areas = shown.map((_, position) => `${Math.floor(position / columns) + 1} / ${(position % columns) + 1}`);
     this.root.classList.toggle("compared", compared);
+    this.root.style.setProperty("--gained", data.far ?? 1);
+    this.root.style.setProperty("--lost", data.far === null ? 1 : 1 - data.far);
     this.root.style.setProperty("--columns", columns);
     this.root.style.setProperty("--rows", rows);
     this.root.style.setProperty("--least", `${Math.max(24, columns * 9)}px`);

@@ -18,6 +18,7 @@ NOT_YET = {
 }
 """Controls and words of pages that are not yet laid out so. No number here may rise."""
 PICTURED = ["similarity", "roles", "surface", "claims", "grammar"]
+PICTURED = ["similarity", "compare"]
 """Pages whose picture stands in its place."""
 
 
