@@ -1,8 +1,11 @@
-"""Set-up: check the bundled checkpoint's bytes and fill the store, so that the first visit shows a result at once."""
+"""Set-up: check the bundled checkpoint's bytes and fill the store, so that the first visit shows a result at once; with
+the argument `runs`, train what other pages open on, which takes minutes and may be interrupted."""
 
 import sys
+from argparse import Namespace
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from tqdm import tqdm
@@ -16,8 +19,10 @@ from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint, rand
 from attention_sieve.core.comparison.question import COMPARISON
 from attention_sieve.core.coreference.analysis import COREFERENCE_ANALYSIS
 from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.finetuning.command import sample_checkpoint
 from attention_sieve.core.importance.analysis import ABLATION_ANALYSIS
 from attention_sieve.core.importance.per_text import LabelledText
+from attention_sieve.core.laboratory.command import sample_laboratory
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.controls import control_passes
@@ -90,8 +95,17 @@ def _with_bar(label: str, work: Callable[[Report], object]) -> None:
         work(report)
 
 
+def make_runs() -> None:
+    """Train the model of the laboratory and the fine-tuned pair, or go on with what was begun."""
+    for make in (sample_laboratory, partial(sample_checkpoint, Namespace(device="auto"))):
+        try:
+            make()
+        except AnalysisError as error:  # such as that it is on already: the other one may yet be made
+            print(error, file=sys.stderr)
+
+
 if __name__ == "__main__":
     try:
-        prepare()
+        make_runs() if sys.argv[1:] == ["runs"] else prepare()
     except AnalysisError as error:
         sys.exit(str(error))

@@ -89,7 +89,8 @@ class RoleGrid extends HeadGrid {
     this.root.style.setProperty("--rows", rows);
     this.root.style.setProperty("--least", `${Math.max(24, columns * 9)}px`);
     this.isPatterned = data.patterns !== null || Boolean(data.awaits); // those of a saved page are read later
-    this.root.style.setProperty("--most", `${this.isPatterned ? 64 : columns < 3 ? 46 : columns * 17}px`);
+    const most = `${columns < 3 ? 46 : columns * 17}px`;
+    this.root.style.setProperty("--most", this.isPatterned ? "var(--pattern-cell, 64px)" : most);
     this.root.classList.toggle("patterns", this.isPatterned);
     this.legend.classList.toggle("of-patterns", this.isPatterned);
     this.counts = shown.map((role) => this.headsWith(role));
