@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 FILLS: Final = {
     "height": "container",
     "autosize": {"type": "fit", "contains": "padding"},
-    "padding": {"top": 14, "bottom": 4},  # Vega cuts the title off where it fits a chart whose legend is in one row
+    # Vega cuts the title off where it fits a chart whose legend is in one row, and the last row of a legend that has
+    # more rows since the chart became narrow.
+    "padding": {"top": 14, "bottom": 12},
 }
 """Lets a chart fill its element in both directions."""
 SMALL_NUMBER: Final = st.column_config.NumberColumn(format="%.3g", width=92)
