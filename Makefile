@@ -11,11 +11,15 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: app audit bench class imports lock packages pages pictures prepared programs quick ray samples soak style test \
     types units sample-checkpoint sample-decoder sample-tasks
-# The fine-tuned pair of the last lesson is made beside the dashboard, when nothing else needs the processor; what shows
-# it appears once it is there. It stops with the dashboard, and the next start goes on with it.
+# Made beside the dashboard, one after the other, when nothing else needs the processor: the fine-tuned pair of the last
+# lesson, and the tasks of Knowledge with what heads tell of them. What shows one of them appears once it is there. They
+# stop with the dashboard, and the next start goes on with them.
+KNOWLEDGE := attention_sieve.dashboard.views.knowledge.sample
 app: prepared
-	@OMP_NUM_THREADS=1 nice -n 19 $(BIN)/python -m attention_sieve sample-checkpoint > $(VENV)/sample-checkpoint.log 2>&1 & \
-	pair=$$!; trap 'kill $$pair 2> /dev/null' EXIT INT TERM; \
+	@(trap 'kill $$! 2> /dev/null; exit' TERM; \
+	for made in "attention_sieve sample-checkpoint" $(KNOWLEDGE) $(KNOWLEDGE); do \
+	    OMP_NUM_THREADS=1 nice -n 19 $(BIN)/python -m $$made & wait $$!; done) > $(VENV)/samples.log 2>&1 & \
+	samples=$$!; trap 'kill $$samples 2> /dev/null' EXIT INT TERM; \
 	$(BIN)/streamlit run dashboard/server.py $(if $(RESULTS),-- --results '$(RESULTS)')
 
 # Where it listens, the name under which it is visited, and the checkpoints that it offers (see dashboard/public.py).
