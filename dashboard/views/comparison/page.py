@@ -97,7 +97,8 @@ def _compare() -> None:
     if any(text.given for text in texts) and len({_vocabulary(each) for each in (reference, *others)}) > 1:
         st.info(wording.OTHER_VOCABULARY)
         return
-    with places.finding:
+    # In a lesson the progress, which vanishes, stands above nothing that it would move.
+    with places.sections if is_in_lesson else places.finding:
         pairs = _pairs(inference, choice, reference, others, texts)
     if pairs:
         _draw(inference, choice, pairs, runs, text, texts, replace(places, picture=picture), far)
