@@ -23,10 +23,9 @@ from attention_sieve.core.roles.tables import counts_table
 from attention_sieve.dashboard import costs, link
 from attention_sieve.dashboard.figures.roles.chance import OWN, chance_strip, written
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid
-from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.views.asking import ask, find, kept_finding
-from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.charts import chart, table
 from attention_sieve.dashboard.views.corpus import Corpus, judged
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.pickers import from_list
@@ -134,18 +133,17 @@ def counts(
     by_role = _by_role(tests, controls, table_roles)
     titles = [plain(role_title(role)) for role in by_role]
     columns = {name: [by_role[role][name] for role in by_role] for name in (OWN, *wording.ANSWERS)}
-    table = pd.DataFrame(
+    rows = pd.DataFrame(
         {"role": list(map(role_title, by_role)), **{name: list(map(written, heads)) for name, heads in columns.items()}}
     )
-    st.table(table, border="horizontal", hide_index=True)
+    own_and_under = [counts_of(tests, "none"), *(of_control.counts for of_control in controls)]
+    table("controls", rows, facts, written=counts_table(own_and_under))
     own = {title: heads[0] for title, heads in zip(titles, columns[OWN], strict=True)}
     n_heads = tests.holds[0].size
     answers = (
         wording.answer(name, own, dict(zip(titles, columns[name], strict=True)), n_heads) for name in wording.ANSWERS
     )
     st.markdown("\n".join(answers))
-    own_and_under = [counts_of(tests, "none"), *(of_control.counts for of_control in controls)]
-    table_downloads("controls", counts_table(own_and_under), facts)
 
 
 def say_positional(tested: Corpus, matched: MatchedTests) -> None:

@@ -36,7 +36,7 @@ def switched_on(app, content="", **link):
 
 
 def table(at):
-    return next(each.value for each in at.table if OWN in each.value.columns)
+    return next(each.value for each in at.dataframe if OWN in each.value.columns)
 
 
 def test_no_control_is_computed_before_a_click_and_what_is_kept_shows_at_once(app):
