@@ -28,7 +28,6 @@ function newView(parent, data) {
       view: find(".view"),
       heads: find(".heads"),
       signs: find(".signs"),
-      targets: find(".targets"),
       controls: find(".controls"),
       windowNote: find(".window-note"),
       specialsNote: find(".specials-note"),
@@ -98,7 +97,6 @@ function receive(view, data) {
     inside,
     attention: data.signed ? decodeDifference(data.attention) : decodeAttention(data.attention, nKeys, inside),
     sieve: data.sieve && decodeSieve(data.sieve.cells, nQueries * nKeys),
-    grammar: data.grammar && decodeSieve(data.grammar, nQueries * nKeys),
   };
   if (isOther) adoptChoices(view);
   takeAsked(view);
@@ -136,7 +134,6 @@ function redraw(view) {
   elements.matrices.hidden = !choices.matrix;
   if (choices.matrix) renderMatrices(view);
   else drawBase(view);
-  renderTargets(view);
   drawFocus(view);
 }
 
@@ -240,7 +237,6 @@ function drawFocus(view) {
   const focus = focusOf(view);
   const pin = shownPin(view);
   elements.view.classList.toggle("focused", Boolean(focus));
-  elements.view.classList.toggle("numbered", view.numbered && !choices.matrix && !isWindow(view.source));
   elements.free.hidden = !pin;
   offerToAsk(view, pin);
   markTokens(view, focus, pin);
