@@ -11,11 +11,11 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: app audit bench class imports lock packages pages pictures prepared programs quick ray samples soak style test \
     types units sample-checkpoint sample-decoder sample-tasks
-# The fine-tuned pair of the last lesson is made beside the dashboard, when nothing else needs the processor; what shows
-# it appears once it is there. It stops with the dashboard, and the next start goes on with it.
+# What Laboratory, Compare and the last two lessons open on is trained beside the dashboard, when nothing else needs the
+# processor, and appears once it is there. It stops with the dashboard, and the next start goes on with it.
 app: prepared
-	@OMP_NUM_THREADS=1 nice -n 19 $(BIN)/python -m attention_sieve sample-checkpoint > $(VENV)/sample-checkpoint.log 2>&1 & \
-	pair=$$!; trap 'kill $$pair 2> /dev/null' EXIT INT TERM; \
+	@OMP_NUM_THREADS=1 nice -n 19 $(BIN)/python -m attention_sieve.dashboard.prepare runs > $(VENV)/runs.log 2>&1 & \
+	runs=$$!; trap 'kill $$runs 2> /dev/null' EXIT INT TERM; \
 	$(BIN)/streamlit run dashboard/server.py $(if $(RESULTS),-- --results '$(RESULTS)')
 
 # Where it listens, the name under which it is visited, and the checkpoints that it offers (see dashboard/public.py).

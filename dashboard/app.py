@@ -13,7 +13,7 @@ from attention_sieve.dashboard.components.copy_link import copy_link
 from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn, go_on_when_drawn
 from attention_sieve.dashboard.figures.figure import import_altair
 from attention_sieve.dashboard.files import downloads
-from attention_sieve.dashboard.pages import PAGES, offered_pages
+from attention_sieve.dashboard.pages import PAGES, offered_groups
 
 WEB = Path(__file__).with_name("web")
 STYLES = ("page.css", "print.css")
@@ -29,14 +29,17 @@ def page_of(folder: str) -> Callable[[], None]:
     return lambda: import_module(f"attention_sieve.dashboard.views.{folder}.page").show()
 
 
-pages = {
-    page.name: st.Page(
-        page_of(page.folder), title=page.title, url_path=page.address, icon=page.icon, default=page is PAGES[0]
-    )
-    for page in offered_pages()
+groups = {
+    group: {
+        page.name: st.Page(
+            page_of(page.folder), title=page.title, url_path=page.address, icon=page.icon, default=page is PAGES[0]
+        )
+        for page in pages
+    }
+    for group, pages in offered_groups().items()
 }
-st.session_state["pages"] = pages
-page = st.navigation(list(pages.values()), position="top")
+st.session_state["pages"] = {name: page for pages in groups.values() for name, page in pages.items()}
+page = st.navigation({group: list(pages.values()) for group, pages in groups.items()}, position="top")
 st.session_state["page"] = page.url_path
 link.begin(page.url_path)
 if is_led := state.is_led():

@@ -1,5 +1,6 @@
 """The popover of test settings, on the pages that test."""
 
+from collections.abc import Callable
 from typing import Final, TypeVar, get_args
 
 import streamlit as st
@@ -36,9 +37,15 @@ Option = TypeVar("Option")
 ALPHAS: Final = (0.001, 0.01, 0.05, 0.1)
 
 
-def test_settings() -> None:
-    """Settings that decide which head has which role, and the device; `state.choice()` reads them."""
+def test_settings(*of_page: Callable[[], None]) -> None:
+    """Settings that decide which head has which role, and the device; `state.choice()` reads them.
+
+    Args:
+        of_page: draw those that one page has of its own, before the others.
+    """
     with st.popover(wording.TEST_SETTINGS, icon=":material/tune:", key="test settings"):
+        for draw in of_page:
+            draw()
         _thresholds()
         with st.expander(wording.MORE_SETTINGS):
             _finer_settings()

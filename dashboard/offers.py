@@ -25,6 +25,7 @@ from attention_sieve.core.checkpoints.folders import CONFIGS
 from attention_sieve.core.checkpoints.hub import bytes_to_fetch, has_copy, is_offline
 from attention_sieve.core.checkpoints.saved_runs import SavedRun, list_runs, run_and_step
 from attention_sieve.core.errors import AnalysisError, CheckpointError, FetchNeeded
+from attention_sieve.core.finetuning.command import SAMPLE
 from attention_sieve.core.running import read_progress
 from attention_sieve.dashboard import wording
 from attention_sieve.dashboard.public import CHECKPOINTS, is_public
@@ -73,15 +74,25 @@ def runs_here(checkpoint: str = "") -> tuple[SavedRun, ...]:
 
 def laboratory_runs() -> tuple[SavedRun, ...]:
     """Runs of the laboratory with a saved step: those of this machine, or on a public server those that it offers."""
-    if is_public():
-        folders = (
-            (name, Path(folder)) for name, folder in _checkpoint_sources(os.environ.get(CHECKPOINTS) or BUNDLED).items()
-        )
-        read = ((name, folder, read_progress(folder)) for name, folder in folders)
-        runs = tuple(SavedRun(name, folder, progress) for name, folder, progress in read if progress is not None)
-    else:
-        runs = list_runs()
-    return tuple(run for run in runs if not run.is_fine_tuning and run.progress.saved)
+    return tuple(run for run in _trainings() if not run.is_fine_tuning and run.progress.saved)
+
+
+def fine_tuned_from(checkpoint: str) -> str | None:
+    """Name of a checkpoint that was fine-tuned from another one, to the end: the sample one if it is there."""
+    runs = (run for run in _trainings() if run.is_fine_tuning and run.progress.checkpoint == checkpoint)
+    names = [run.name for run in runs if run.progress.state == "finished"]
+    return SAMPLE if SAMPLE in names else next(iter(names), None)
+
+
+def _trainings() -> tuple[SavedRun, ...]:
+    """Runs of training of this machine, or on a public server those that it offers."""
+    if not is_public():
+        return list_runs()
+    folders = (
+        (name, Path(folder)) for name, folder in _checkpoint_sources(os.environ.get(CHECKPOINTS) or BUNDLED).items()
+    )
+    read = ((name, folder, read_progress(folder)) for name, folder in folders)
+    return tuple(SavedRun(name, folder, progress) for name, folder, progress in read if progress is not None)
 
 
 @lru_cache(maxsize=4)

@@ -1,13 +1,17 @@
 """The pages, for the app, which draws them, and for the server, which knows their addresses before that."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal, get_args
 
 from attention_sieve.dashboard.public import is_public
+
+Group = Literal["Look", "Test", "Change", "Learn"]
+"""What a page is for: the sections of the navigation."""
 
 
 @dataclass(frozen=True)
 class Page:
+    group: Group
     address: str
     title: str
     icon: str
@@ -22,23 +26,29 @@ class Page:
 
 NO_PAGE: Final = "no page"
 """Query parameter of the first page: the name in an address that no page has."""
-FINETUNE: Final = Page("fine-tune", "Fine-tune", ":material/model_training:", "finetune")
+FINETUNE: Final = Page("Change", "fine-tune", "Fine-tune", ":material/model_training:", "finetune")
 PAGES: Final = (
-    Page("inspect", "Inspect", ":material/search:", "inspect"),
-    Page("roles", "Roles", ":material/grid_view:", "roles"),
-    Page("claims", "Claims", ":material/fact_check:", "claims"),
-    Page("surface", "Where heads look", ":material/bar_chart:", "surface"),
-    Page("grammar", "Grammar", ":material/account_tree:", "grammar"),
-    Page("similarity", "Similar heads", ":material/scatter_plot:", "similarity"),
-    Page("importance", "Importance", ":material/weight:", "importance"),
-    Page("knowledge", "Knowledge", ":material/psychology:", "knowledge"),
-    Page("compare", "Compare", ":material/compare:", "comparison"),
-    Page("lessons", "Lessons", ":material/school:", "lessons"),
-    Page("laboratory", "Laboratory", ":material/science:", "laboratory"),
+    Page("Look", "inspect", "Inspect", ":material/search:", "inspect"),
+    Page("Look", "surface", "Where heads look", ":material/bar_chart:", "surface"),
+    Page("Look", "grammar", "Grammar", ":material/account_tree:", "grammar"),
+    Page("Look", "similarity", "Similar heads", ":material/scatter_plot:", "similarity"),
+    Page("Test", "roles", "Roles", ":material/grid_view:", "roles"),
+    Page("Test", "claims", "Claims", ":material/fact_check:", "claims"),
+    Page("Test", "importance", "Importance", ":material/weight:", "importance"),
+    Page("Test", "knowledge", "Knowledge", ":material/psychology:", "knowledge"),
+    Page("Change", "compare", "Compare", ":material/compare:", "comparison"),
     FINETUNE,
+    Page("Learn", "lessons", "Lessons", ":material/school:", "lessons"),
+    Page("Learn", "laboratory", "Laboratory", ":material/science:", "laboratory"),
 )
 """In the order of the navigation. Streamlit shows the first one at an address without a name."""
 
 
 def offered_pages() -> tuple[Page, ...]:
     return tuple(page for page in PAGES if page is not FINETUNE or not is_public())
+
+
+def offered_groups() -> dict[Group, list[Page]]:
+    """The sections of the navigation, each with its pages."""
+    pages = offered_pages()
+    return {group: [page for page in pages if page.group == group] for group in get_args(Group)}

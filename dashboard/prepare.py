@@ -1,8 +1,11 @@
-"""Set-up: check the bundled checkpoint's bytes and fill the store, so that the first visit shows a result at once."""
+"""Set-up: check the bundled checkpoint's bytes and fill the store, so that the first visit shows a result at once; with
+the argument `runs`, train what other pages open on, which takes minutes and may be interrupted."""
 
 import sys
+from argparse import Namespace
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from tqdm import tqdm
@@ -12,11 +15,14 @@ from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.serving.requests import Report, Status
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.answering import Analysis
-from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
+from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint, randomly_initialised
+from attention_sieve.core.comparison.question import COMPARISON
 from attention_sieve.core.coreference.analysis import COREFERENCE_ANALYSIS
 from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.finetuning.command import sample_checkpoint
 from attention_sieve.core.importance.analysis import ABLATION_ANALYSIS
 from attention_sieve.core.importance.per_text import LabelledText
+from attention_sieve.core.laboratory.command import sample_laboratory
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.controls import control_passes
@@ -57,6 +63,8 @@ def prepare() -> None:
         request = _request(replace(engine, files=control.files), ROLE_ANALYSIS, control.texts)
         request = replace(request, settings=control.settings, too_long="truncate")
         _find(f"Scoring, {control.name},", inference, request)
+    pair = (engine, replace(engine, files=randomly_initialised(engine.files)))
+    _with_bar("Comparing", lambda report: inference.ask(pair, COMPARISON, texts, report=report))
     inference.close()  # which waits for the last results to be written
     n_results, n_bytes = store.size()
     print(
@@ -87,8 +95,17 @@ def _with_bar(label: str, work: Callable[[Report], object]) -> None:
         work(report)
 
 
+def make_runs() -> None:
+    """Train the model of the laboratory and the fine-tuned pair, or go on with what was begun."""
+    for make in (sample_laboratory, partial(sample_checkpoint, Namespace(device="auto"))):
+        try:
+            make()
+        except AnalysisError as error:  # such as that it is on already: the other one may yet be made
+            print(error, file=sys.stderr)
+
+
 if __name__ == "__main__":
     try:
-        prepare()
+        make_runs() if sys.argv[1:] == ["runs"] else prepare()
     except AnalysisError as error:
         sys.exit(str(error))

@@ -378,6 +378,7 @@ NOT_EXPLANATION: Final = (
     "without that head."
 )
 
+HOW_TO_READ: Final = "How to read it"
 HOW: Final = "How it is computed"
 READMES: Final = (
     "In the project's folder, `dashboard/README.md` says what the numbers mean and what they do not mean, "
@@ -582,10 +583,6 @@ def about(
     return f"**{model_type}**{size}{where}.{weights} Fingerprint `{fingerprint[:12]}`."
 
 
-WHERE_ONE_LOOKS: Final = "Where this head looks"
-WHERE_SOME_LOOK: Final = "Where these heads look"
-
-
 def not_there(names: str, n_heads: int) -> str:
     verb = "is" if n_heads == 1 else "are"
     return f"{names} {verb} not in this checkpoint, so there is no attention to draw."
@@ -657,6 +654,10 @@ def model_name(name: str) -> str:
     return BUNDLED_MODEL if name == BUNDLED else name if name.count("/") < 2 else PurePath(name).name
 
 
+def n_layers_and_heads(n_layers: int, n_heads: int) -> str:
+    return f", {n_layers} layers × {n_heads} heads"
+
+
 def save_card(kind: str) -> str:
     return f"Card as {kind}"
 
@@ -675,14 +676,21 @@ def roles_summary(
     n_any: int, n_heads: int, counts: Mapping[str, int | None], n_texts: int, lengths: str, at_tau: str
 ) -> str:
     """The corpus view in one sentence; the count of a role that was not tested is None."""
+    numbers = role_numbers(counts, n_texts, at_tau)
+    return f"**{n_any} of {n_heads} heads** hold a role. {numbers} {tokens_per_text(lengths)}"
+
+
+def role_numbers(counts: Mapping[str, int | None], n_texts: int, at_tau: str) -> str:
+    """How many heads hold each role, None for one that was not tested, and over which texts."""
     role_counts = ", ".join(
         f"{title} {NOT_TESTED}" if count is None else f"{count} {title}"
         for title, count in ((role_title(role), count) for role, count in counts.items())
     )
-    return (
-        f"Over {counted(n_texts, 'text')} at {at_tau}, **{n_any} of {n_heads} heads** hold a role: {role_counts}. "
-        f"Tokens per text: {lengths}."
-    )
+    return f"Over {counted(n_texts, 'text')} at {at_tau}: {role_counts}."
+
+
+def tokens_per_text(lengths: str) -> str:
+    return f"Tokens per text: {lengths}."
 
 
 def not_started(reason: str) -> str:

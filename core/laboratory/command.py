@@ -1,13 +1,19 @@
 """The command `python -m attention_sieve laboratory`: watch a small model learn to continue repetitions."""
 
 import argparse
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
+from attention_sieve.core.checkpoints.folders import checkpoints_folder
 from attention_sieve.core.finetuning.command import reported, saved_so_far
 from attention_sieve.core.finetuning.journal import open_run
 from attention_sieve.core.laboratory.settings import LaboratoryPlan, LaboratorySettings
 from attention_sieve.core.options import add_output_option, add_settings_options, settings_of
 from attention_sieve.core.progress import ProgressBar
+from attention_sieve.core.running import read_progress
+
+SAMPLE: Final = "repeats-drawn"
+"""Name of the sample run."""
 
 
 def add_command(commands: Any) -> None:
@@ -30,8 +36,19 @@ def laboratory(options: argparse.Namespace) -> None:
     checkpoints that every other command reads: in them, a head that looks at the previous token appears, and then an
     induction head. With a fixed period, the control, heads learn to look back a fixed distance instead.
     """
-    settings = settings_of(options, LaboratorySettings())
-    with reported(open_run(options.output, LaboratoryPlan(settings), resume=options.resume)) as journal:
+    _train(options.output, settings_of(options, LaboratorySettings()), resume=options.resume)
+
+
+def sample_laboratory() -> None:
+    """Train the model with which the page Laboratory opens, or go on with it, unless it is there."""
+    folder = checkpoints_folder() / SAMPLE
+    progress = read_progress(folder)
+    if progress is None or progress.state != "finished":
+        _train(folder, LaboratorySettings(), resume=progress is not None)
+
+
+def _train(folder: Path, settings: LaboratorySettings, *, resume: bool) -> None:
+    with reported(open_run(folder, LaboratoryPlan(settings), resume=resume)) as journal:
         with journal.beginning():
             from attention_sieve.core.laboratory.training import train  # imports torch and transformers
 

@@ -146,6 +146,18 @@ STANDS_OUT: Final = 0.45
 `benchmarks.findings.surprising_links` prints how often."""
 
 
+_JOINING = """
+    a an the this that these those
+    and or but nor so yet if because although though while when where whether as than
+    of in on at by for with from to into onto over under about after before between through during without within
+    is are was were be been being am has have had having do does did will would shall should can could may might must
+    not no n't 's there up out off down
+"""
+FUNCTION_WORDS: Final = frozenset(_JOINING.split())
+"""English words that join others, in lower case: a link of these says less than one of two others. Pronouns are none of
+them, as they stand for a word. A choice of this project."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class SurprisingLink:
     """A link between two words of a text, and what it is compared with. All shares are from 0 to 1."""
@@ -169,6 +181,11 @@ class SurprisingLink:
     def excess(self) -> float:
         """Attention minus the larger of the two that it is compared with."""
         return self.attention - float(np.fmax(self.usual, self.from_others))
+
+    @property
+    def joins_function_words(self) -> bool:
+        """Whether one of the two words is of FUNCTION_WORDS."""
+        return not FUNCTION_WORDS.isdisjoint({self.query.text.casefold(), self.key.text.casefold()})
 
     @property
     def stands_out(self) -> bool:

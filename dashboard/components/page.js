@@ -71,7 +71,7 @@ function themeColors(element, pens) {
     background,
     ink,
     font: style.fontFamily,
-    pens: pens.map((pen) => distinct(pen.color, background, ink)),
+    pens: pens.map(({ color }) => (color === "currentColor" ? ink : distinct(color, background, ink))),
     dashed: pens.map((pen) => pen.dashed),
   };
 }

@@ -85,7 +85,7 @@ class Selection(Generic[Selected]):
     """Called with the selection before the run that follows a click."""
 
 
-def push(key: str, field: str, selection: Any, reset: Hashable) -> tuple[int, Any]:
+def push(key: str, field: str, selection: Any, reset: Hashable, *, again: bool = False) -> tuple[int, Any]:
     """The counter and the selection for the data of a view, updated when the view is new or `reset` has changed.
 
     Call it before the view is mounted.
@@ -93,6 +93,8 @@ def push(key: str, field: str, selection: Any, reset: Hashable) -> tuple[int, An
     Args:
         field: The name of the view's selection in its state.
         selection: The initial selection, also taken whenever `reset` changes. JSON data.
+        again: Whether it is pushed also to a view that has it: one that drops its selection with the text on which it
+            was made.
 
     Returns: How often a selection has been pushed, from 1, and the last one pushed. Nothing is pushed to a view that
         has `selection` already, because the reader made it there.
@@ -100,7 +102,7 @@ def push(key: str, field: str, selection: Any, reset: Hashable) -> tuple[int, An
     memory = f"{key}:pushed"
     count, pushed, last = st.session_state.get(memory, (0, None, None))
     mounted = key in st.session_state
-    if count and mounted and last != reset and _current(key, field, count, pushed) == selection:
+    if count and mounted and last != reset and not again and _current(key, field, count, pushed) == selection:
         st.session_state[memory] = (count, pushed, reset)
     elif not count or not mounted or last != reset:
         count, pushed = count + 1, selection

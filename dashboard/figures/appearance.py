@@ -66,10 +66,10 @@ LOOKS: Final[dict[str, RoleLook]] = _Looks(
         RoleLook("syntactic", "S", "#E69F00", _BLACK, "syntactic", "square"),
         RoleLook("delimiter", "D", "#007A5E", _WHITE, "delimiter", "triangle-up"),
         RoleLook("block", "B", "#CC79A7", _BLACK, "block", "diamond"),
-        # In checkpoints without delimiters it takes the corner of delimiter, and so its hue.
+        # A first token is to a checkpoint without delimiters what [CLS] is to others, and so is its colour.
         RoleLook("sink", "F", "#009E73", _BLACK, "first-token sink", HEXAGON),
         # A finer role has the hue of its parent and another lightness, which is visible with any colour blindness.
-        RoleLook("delimiter:cls", "C", "#00503E", _WHITE, "delimiter: CLS", "cross"),
+        RoleLook("delimiter:cls", "C", "#009E73", _BLACK, "delimiter: CLS", "cross"),
         RoleLook("delimiter:sep", "E", "#56BFA0", _BLACK, "delimiter: SEP", "triangle-down"),
         RoleLook("syntactic:nsubj", "N", "#7A4A00", _WHITE, "syntactic: nsubj", "triangle-left"),
         RoleLook("syntactic:dobj", "O", "#B86F00", _BLACK, "syntactic: dobj", "triangle-right"),
@@ -77,11 +77,25 @@ LOOKS: Final[dict[str, RoleLook]] = _Looks(
         RoleLook("syntactic:advmod", "V", "#FFDD9B", _BLACK, "syntactic: advmod", STAR),
         RoleLook("previous", "P", "#56B4E9", _BLACK, "previous token", HOURGLASS),
         RoleLook("induction", "I", "#F0E442", _BLACK, "induction", BOW_TIE),
-        RoleLook("duplicate", "U", "#D55E00", _BLACK, "duplicate token", HOUSE),
+        RoleLook("duplicate", "U", "#882255", _WHITE, "duplicate token", HOUSE),
         RoleLook("retrieval", "R", "#7B4FA3", _WHITE, "retrieval", FLAG),
         RoleLook("template", "T", "#5F5F5F", _WHITE, "chat template", CROSSING),
     )
 )
+TARGETS: Final[dict[str, tuple[str, str]]] = {
+    "first": ("first token", LOOKS["sink"].color),
+    "separator": ("[SEP]", LOOKS["delimiter:sep"].color),
+    "punctuation": ("punctuation", "#D55E00"),
+    "previous": ("previous", LOOKS["previous"].color),
+    "next": ("next", LOOKS["local"].color),
+    "grammar": ("grammar", LOOKS["syntactic"].color),
+    "segment": ("own segment", LOOKS["block"].color),
+    "other": ("other", "currentColor"),
+}
+"""Name and colour of what a link goes to; a role that looks there has the same colour, and "other" that of the text.
+
+Source: Okabe and Ito, Color Universal Design, 2008, but for the paler green of the second of two special tokens.
+"""
 COLUMN_LOOKS: Final[dict[str, RoleLook]] = {
     look.name: look
     for look in (
@@ -117,6 +131,9 @@ MORE: Final = "#D4480C"
 LESS: Final = "#1177CC"
 """Ends of the scale of differences, above and below 0; 0 has the colour of the background. Distinguishable with every
 common colour blindness, and each at least 3:1 on white and on near-black."""
+MUTED: Final = "#7A7A7A"
+MUTED_PART: Final = 0.25
+"""The end below 0 where only what is above it is of interest: grey, and so much of it over the background."""
 AMOUNT: Final = "#8B5FBF"
 """End of the scale of values that are never below 0; a hue unlike those of MORE and LESS."""
 

@@ -26,6 +26,8 @@ LEGEND_SIGN: Final = 7
 MARKS: Final = ("circle", "triangle-up", "square", "diamond", "cross", "triangle-down", "triangle-right")
 DASHES: Final = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [12, 4])
 """Of series: seven and five, so that 35 series differ without their colours."""
+MARKED: Final = (0, *(step * size for size in (1, 10, 100, 1_000) for step in (1, 2, 5)))
+"""Numbers of heads that are marked on an axis."""
 Ends = tuple[float, float]
 LAYER_AXIS: Final = "layer (0 is next to the input)"
 STEP_AXIS: Final = "training step (0: before training)"
@@ -81,6 +83,22 @@ def apart(values: Float[np.ndarray, " line"], ends: Ends, least: float) -> Float
     return heights
 
 
+def has_room(places: Float[np.ndarray, "label 2"], room: tuple[float, float]) -> list[bool]:
+    """Which labels to draw so that no two overlap: earlier ones first.
+
+    Args:
+        places: across and up, in the units of `room`.
+        room: width and height of a label.
+    """
+    drawn = list[Float[np.ndarray, " 2"]]()
+    is_drawn = []
+    for place in places:
+        is_drawn.append(not any((np.abs(place - other) < room).all() for other in drawn))
+        if is_drawn[-1]:
+            drawn.append(place)
+    return is_drawn
+
+
 def steps_position(field: str, title: str, last: int) -> "alt.X":
     """Axis of training steps, as whole numbers from 0 to the last step."""
     return alt.X(
@@ -133,6 +151,13 @@ def score_ends(data: pd.DataFrame, fields: Sequence[str], scale: Scale) -> Ends:
     return min(least, 0), min((tick for tick in ticks if tick >= max(scores)), default=ticks[-1])
 
 
+def heads_axis(channel: Any, field: str, n_heads: int) -> Any:
+    """Numbers of heads on a square-root scale, on which both small and large numbers are legible."""
+    scale = alt.Scale(type="sqrt", domain=[0, n_heads], nice=False)
+    axis = alt.Axis(values=[number for number in MARKED if number <= n_heads], format=",d", labelOverlap="greedy")
+    return channel(field, type="quantitative", title="heads, on a square-root scale", scale=scale, axis=axis)
+
+
 def role_colors(channel: Any, roles: Sequence[str], legend: "alt.Legend | None" = None) -> Any:
     scale = alt.Scale(domain=list(roles), range=[LOOKS[role].color for role in roles])
     return channel("role", type="nominal", scale=scale, legend=legend)
@@ -160,7 +185,7 @@ def series_channel(channel: Any, labels: Sequence[str], looks: Sequence[object])
     scale = alt.Scale(domain=numbers, range=[looks[number % len(looks)] for number in numbers])
     legend = alt.Legend(
         orient="bottom",
-        columns=alt.expr(f"width < {_width_of_two(labels)} ? 1 : 2"),
+        columns=alt.expr(f"max(1, min({len(labels)}, floor(2 * width / {_width_of_two(labels)})))"),
         title=None,
         symbolOpacity=1,
         symbolSize=90,

@@ -10,7 +10,16 @@ from xml.etree import ElementTree as ET
 import numpy as np
 from jaxtyping import Bool, Float
 
-from attention_sieve.dashboard.figures.appearance import AMOUNT, LESS, MORE, head_color, ink_on, mixed
+from attention_sieve.dashboard.figures.appearance import (
+    AMOUNT,
+    LESS,
+    MORE,
+    MUTED,
+    MUTED_PART,
+    head_color,
+    ink_on,
+    mixed,
+)
 from attention_sieve.dashboard.figures.figure import SHARED, interval
 from attention_sieve.dashboard.figures.sheet import (
     DARK,
@@ -51,6 +60,8 @@ class HeadMap:
     """End of the scale; maps with one bound can be compared. A value beyond it has the colour of the end."""
     signed: bool = False
     """Whether the scale runs from -bound over 0 to bound, or from 0 to bound."""
+    muted: bool = False
+    """Whether numbers below 0 are a faint grey, because only those above it are of interest."""
     low_label: str = ""
     high_label: str = ""
     marked: Bool[np.ndarray, "layer head"] | None = None
@@ -76,6 +87,11 @@ class HeadMap:
 
     def written_in(self, layer: int, head: int) -> str:
         return self.written(float(self.values[layer, head])) if self.cells is None else self.cells[layer][head]
+
+    @property
+    def colors(self) -> tuple[str | None, str]:
+        """Colours of both ends of the scale; no lower one where it begins at 0."""
+        return ((MUTED if self.muted else LESS), MORE) if self.signed else (None, AMOUNT)
 
     @property
     def ends(self) -> tuple[str, str]:
@@ -239,7 +255,7 @@ def _ramp(head_map: HeadMap) -> Block:
     write(group, 0, 12, low, TextStyle(12))
     for step in range(_STEPS):
         part = (step + 0.5) / _STEPS
-        color = _color(2 * part - 1 if head_map.signed else part, head_map.signed)
+        color = _color(2 * part - 1 if head_map.signed else part, head_map)
         Box(left + step * RAMP / _STEPS, 0, RAMP / _STEPS + 0.3, 16).fill(group, color)
     Box(left, 0, RAMP, 16).frame(group, "#767676", 1)
     write(group, left + RAMP + 8, 12, high, TextStyle(12))
@@ -267,7 +283,7 @@ def _cell(svg: ET.Element, box: Box, head_map: HeadMap, head: tuple[int, int], l
     if isnan(value):
         box.draw(svg, _HATCHED)
     else:
-        color = _color(max(-1.0, min(value / head_map.bound, 1.0)), head_map.signed)
+        color = _color(max(-1.0, min(value / head_map.bound, 1.0)), head_map)
         box.fill(svg, color)
         if head_map.marked is not None and head_map.marked[head]:
             _dot(svg, box, ink_on(color))
@@ -277,6 +293,9 @@ def _cell(svg: ET.Element, box: Box, head_map: HeadMap, head: tuple[int, int], l
     box.inner(0.5, 4).frame(svg, FAINT, 1)
 
 
-def _color(part: float, signed: bool) -> str:
+def _color(part: float, head_map: HeadMap) -> str:
     """The scale's colour at a part of its bound, from -1 or 0 to 1."""
-    return mixed((LESS if part < 0 else MORE) if signed else AMOUNT, abs(part))
+    less, more = head_map.colors
+    if part < 0 and less:
+        return mixed(less, -part * (MUTED_PART if head_map.muted else 1))
+    return mixed(more, abs(part))

@@ -17,6 +17,8 @@ from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, rows_of, template
 
 LOSS_HEIGHT, GAP, SHARE_HEIGHT = 130, 30, 170
+ALONE: Final = 190
+"""Height of the losses without heads."""
 HEIGHT: Final = LOSS_HEIGHT + GAP + SHARE_HEIGHT
 LINE: Final = 13
 """Pixels between the names of two lines."""
@@ -74,19 +76,19 @@ def formation(
 @lru_cache(maxsize=16)
 def _spec(roles: tuple[str, ...], last: int, most: float) -> Spec:
     x = axes.steps_position("step", "training step", last)
-    height = HEIGHT if roles else LOSS_HEIGHT
+    height = HEIGHT if roles else ALONE
     shown = (
         rows_of("shown").mark_rule(color=INK, strokeDash=[5, 3]).encode(x=x, y=alt.YValue(0), y2=alt.Y2Value(height))
     )
     if not roles:
         return template(
-            alt.layer(shown, _losses(x, most)),
+            alt.layer(shown, _losses(x, most, ALONE)),
             title="How the model learns",
             reading=("how surprising copied tokens are; dashed: the step shown",),
             height=height,
         )
     return template(
-        alt.layer(shown, _losses(x, most), _shares(x, roles)).resolve_scale(y="independent"),
+        alt.layer(shown, _losses(x, most, LOSS_HEIGHT), _shares(x, roles)).resolve_scale(y="independent"),
         title="Heads in formation",
         reading=(
             "above: how surprising copied tokens are",
@@ -96,8 +98,8 @@ def _spec(roles: tuple[str, ...], last: int, most: float) -> Spec:
     )
 
 
-def _losses(x: "alt.X", most: float) -> "alt.LayerChart":
-    scale = alt.Scale(domain=[0, most], range=[LOSS_HEIGHT, 0], nice=False)
+def _losses(x: "alt.X", most: float, height: int) -> "alt.LayerChart":
+    scale = alt.Scale(domain=[0, most], range=[height, 0], nice=False)
     y = alt.Y("value:Q", title="loss (nats)", scale=scale, axis=alt.Axis(tickCount=4))
     losses = rows_of("loss").encode(x=x, y=y)
     tooltip = axes.tooltips(

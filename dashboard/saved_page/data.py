@@ -156,7 +156,7 @@ def _drawn(content: Content, names: list[str]) -> list[dict[str, Any]]:
         {
             "sides": [
                 text_data(
-                    looked := found.drawn[position], sieves_in(looked, text, scores.roles, scores.direction), name
+                    looked := found.drawn[position], text, sieves_in(looked, text, scores.roles, scores.direction), name
                 )
                 for found, name in zip(content.found, names)
             ],

@@ -76,7 +76,7 @@ function download(name, type, content) {
 
 // Grids and arcs: the same heads are chosen in all of them.
 
-const heads = { chosen: page.first, patterns: false, finer: false, text: 0, views: [], lit: null };
+const heads = { chosen: page.first, patterns: true, finer: false, text: 0, views: [], lit: null };
 const difference = { title: element("h3"), note: element("p", "note"), host: element("div"), arcs: null };
 
 function buildSides() {
@@ -99,7 +99,7 @@ function buildSides() {
   const texts = page.asked.drawn.map(({ segments }, at) => [segments.join(" / "), at]);
   const controls = [
     texts.length > 1 && listOf("Text", texts, (at) => showHeads({ text: Number(at) })),
-    switchOf("Grid", "grid", [["Roles", false], ["Patterns of the text", true]], false, (patterns) => showHeads({ patterns })),
+    switchOf("Grid", "grid", [["Patterns of the text", true], ["Roles", false]], true, (patterns) => showHeads({ patterns })),
     page.shown.fine.length > 0 && checkbox("Finer roles", (finer) => showHeads({ finer })),
   ];
   find("heads-controls").append(...controls.filter(Boolean));

@@ -67,7 +67,7 @@ class LinkedText {
   drawGrid() {
     const { key, rev, chosen, text } = this;
     const patterns = (this.patterns && text?.patterns) || null;
-    this.grid.show({ ...this.shown, frame: key, patterns, key, rev, chosen });
+    this.grid.show({ ...this.shown, frame: key, patterns, awaits: this.patterns, key, rev, chosen });
   }
 
   drawArcs() {

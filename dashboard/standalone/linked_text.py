@@ -8,7 +8,7 @@ from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.components.arcs import SCROLL_HEIGHT, arcs_data, row_sums, sieve_data
 from attention_sieve.dashboard.components.arcs.look import ArcStyle, Overlay
-from attention_sieve.dashboard.components.grid import Sieves, pack_patterns
+from attention_sieve.dashboard.components.grid import Sieves, grammar_in, pack_patterns
 from attention_sieve.dashboard.components.source import base64_of, quantised
 from attention_sieve.dashboard.figures.text.arcs import AttentionMaps, Signs, sides
 from attention_sieve.dashboard.figures.text.common import in_common
@@ -55,11 +55,12 @@ def _without_heads(maps: AttentionMaps, overlay: Overlay | None = None) -> dict[
     return {name: value for name, value in arcs.items() if name not in ("heads", "attention", "sieve", "inside")}
 
 
-def text_data(text_attention: TextAttention, sieves: Sieves, model: str) -> dict[str, Any]:
+def text_data(text_attention: TextAttention, text: Text, sieves: Sieves, model: str) -> dict[str, Any]:
     """What `LinkedText` draws of a text: the arcs but for their heads, all heads' attention, and the sieves.
 
     Args:
         text_attention: the text with its attention, of which every weight is in the data, a byte each.
+        text: as it was written.
         sieves: those that apply in it.
         model: name of the checkpoint, for screen readers.
     """
@@ -79,7 +80,7 @@ def text_data(text_attention: TextAttention, sieves: Sieves, model: str) -> dict
         most_weights=text_attention.attention.size,
     )
     return {
-        "arcs": _without_heads(maps, Overlay(roles=tuple(sieves))),
+        "arcs": _without_heads(maps, Overlay(roles=tuple(sieves), grammar=grammar_in(text_attention, text))),
         "inside": row_sums(attention.reshape(-1, *attention.shape[2:])) if keys.is_part else None,
         "patterns": weights.data(),
         "sieves": {

@@ -145,7 +145,7 @@ def _shown(files: CheckpointFiles, settings: RoleSettings, of_text: RoleGrid, pa
         "name": _name(passed),
         "grid": grid.grid_data(of_text, GridOnText(pictures=pictures_of(passed.text_attention, sieves))),
         "fine": [of_text.roles.index(role) for role in fine],
-        "data": text_data(passed.text_attention, sieves, files.name),
+        "data": text_data(passed.text_attention, passed.text, sieves, files.name),
     }
 
 

@@ -82,7 +82,7 @@ def analysis_page(
     title: str,
     see: str,
     analysis: Analysis[Any, Any, Any, Settings, Finding],
-    headline: Callable[[Finding], str],
+    headline: Callable[[Finding], tuple[str, str]],
     draw: Callable[[Analysed[Settings, Finding]], None],
     notes: Notes,
 ) -> None:
@@ -90,7 +90,7 @@ def analysis_page(
 
     Args:
         title, see, notes: as for `attention_sieve.dashboard.views.frame.page`.
-        headline: the finding in a sentence or two, as Markdown.
+        headline: the finding and its numbers, as for `attention_sieve.dashboard.views.frame.say_finding`.
         draw: draws its pictures.
     """
     frame.page(title, see, partial(_draw, analysis, headline, draw), notes)
@@ -98,24 +98,25 @@ def analysis_page(
 
 def _draw(
     analysis: Analysis[Any, Any, Any, Settings, Finding],
-    headline: Callable[[Finding], str],
+    headline: Callable[[Finding], tuple[str, str]],
     draw: Callable[[Analysed[Settings, Finding]], None],
 ) -> None:
     visit = frame.visit()
     if visit is None:
         return
-    finding, below = st.container(), st.container()
-    with below:
+    places = frame.places()
+    with places.sections:
         of_tests = {name: getattr(visit.choice.criterion, name) for name in OF_THE_TESTS}
         usual = _replaced(analysis.settings, of_tests)
         settings = chosen_settings(usual, analysis.name)
-    with finding:
+    with places.finding:
         found = analysed(visit, analysis, settings)
         if found is None:
             return
-        st.markdown(headline(found.finding))
+        frame.say_finding(*headline(found.finding))
+    with places.picture:
         draw(found)
-    with below, st.expander(wording.ALL_ROWS):
+    with places.sections, st.expander(wording.ALL_ROWS):
         charts.table(analysis.name.replace("_", " "), analysis.table(found.finding), found.facts(), analysis.columns)
 
 

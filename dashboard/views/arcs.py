@@ -28,7 +28,7 @@ from attention_sieve.dashboard.components.arcs.look import (
     read_look,
 )
 from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
-from attention_sieve.dashboard.components.grid import Sieves, frame_of, sieves_in
+from attention_sieve.dashboard.components.grid import Sieves, frame_of, grammar_in, sieves_in
 from attention_sieve.dashboard.components.overview import Overview, attention_overview
 from attention_sieve.dashboard.components.source import Selection
 from attention_sieve.dashboard.figures.text.arcs import CROSS, DEFAULT_SHARE, AttentionMaps, Side, arcs_svg, sides
@@ -114,9 +114,13 @@ _sieves: Final[WeakKeyDictionary[TextAttention, dict[tuple[SyntacticDirection, t
 
 
 def where_heads_look(
-    visit: Visit, screen: PassedText, heads: list[Head], grid: str, asked: AskedLink | None = None
+    visit: Visit, screen: PassedText, heads: list[Head], grid: str, asked: AskedLink | None = None, *, says: str = ""
 ) -> TextAttention:
-    """Draw the arcs of the chosen heads, or of the one of which a lesson asks a link; return the attention drawn."""
+    """Draw the arcs of the chosen heads, or of the one of which a lesson asks a link; return the attention drawn.
+
+    Args:
+        says: a sentence on what the head chosen last does, as Markdown.
+    """
     take = None if asked is None else asked.take
     if asked is not None and take is not None:
         heads = [asked.head]
@@ -128,13 +132,14 @@ def where_heads_look(
     names = head_names(last_heads)
     with st.container():
         # Always one element above the arcs: they would lose pins and switches if their position changed.
-        _title(last_heads, len(heads), engine.files.removed_of(screen.text_attention.text.kind))
+        _title(last_heads, says, len(heads), engine.files.removed_of(screen.text_attention.text.kind))
         text_attention = _before_or_after(screen)
         if (share := _share_of_sinks(text_attention, last_heads)) > LEAST_SHARE_OF_SINKS:
             st.caption(wording.sinks(share))
         if text_attention.overview is not None:
             move_window(engine, screen.text, text_attention, text_attention.overview, last_heads)
     sieves = {} if take else sieves_on(choice, text_attention, screen.text)
+    grammar = None if take else grammar_in(text_attention, screen.text)
     maps = maps_of(text_attention, last_heads, engine)
     if take is not None:
         maps = replace(maps, attention=np.zeros_like(maps.attention))
@@ -149,14 +154,16 @@ def where_heads_look(
     facts = text_facts(visit, screen.text)
     facts |= {"heads": names, **command("maps", choice, engine, [screen.text], too_long="truncate")}
     svg = None if take else partial(arcs_svg, maps)
-    _arcs_and_files(arcs, partial(_overlay, sieves, maps.attention.shape[1:]), svg, facts)
+    _arcs_and_files(arcs, partial(_overlay, sieves, grammar, maps.attention.shape[1:]), svg, facts)
     return text_attention
 
 
-def _overlay(sieves: Mapping[str, Bool[np.ndarray, "query key"]], shape: tuple[int, ...], role: str) -> Overlay:
+def _overlay(
+    sieves: Sieves, grammar: Bool[np.ndarray, "query key"] | None, shape: tuple[int, ...], role: str
+) -> Overlay:
     """The sieves that apply, with the chosen one, which may apply nowhere."""
     chosen = (role, sieves.get(role, np.zeros(shape, dtype=bool))) if role else None
-    return Overlay(roles=tuple(sieves), chosen=chosen)
+    return Overlay(roles=tuple(sieves), chosen=chosen, grammar=grammar)
 
 
 def _asking(text_attention: TextAttention, asked: AskedLink | None) -> Asking:
@@ -228,10 +235,9 @@ def _share_of_sinks(text_attention: TextAttention, heads: Sequence[Head]) -> flo
     return 1 - float(rows[rows > 0].mean()) if is_whole else 0.0
 
 
-def _title(last_heads: list[Head], n_chosen: int, removed: Collection[Head]) -> None:
+def _title(last_heads: list[Head], says: str, n_chosen: int, removed: Collection[Head]) -> None:
     with st.container(key="arcs title"):
-        # Without names, which stand below: the arcs also show the head that the reader points at in the grid.
-        st.subheader(wording.WHERE_ONE_LOOKS if len(last_heads) == 1 else wording.WHERE_SOME_LOOK)
+        st.markdown(f"**{head_names(last_heads)}** {says}")
     if n_chosen > len(last_heads):
         st.info(f"Arcs of the last {len(last_heads)} of {n_chosen} chosen heads.")
     if missing := [head for head in last_heads if head in removed]:

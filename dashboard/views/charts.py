@@ -21,6 +21,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+FILLS: Final = {
+    "height": "container",
+    "autosize": {"type": "fit", "contains": "padding"},
+    # Vega cuts the title off where it fits a chart whose legend is in one row, and the last row of a legend that has
+    # more rows since the chart became narrow.
+    "padding": {"top": 14, "bottom": 12},
+}
+"""Lets a chart fill its element in both directions."""
 SMALL_NUMBER: Final = st.column_config.NumberColumn(format="%.3g", width=92)
 """A column of p-values: wide enough for one such as 5.67e-26, of which Streamlit, where it chooses a width by the first
 rows, cuts the first digit off."""
@@ -32,6 +40,7 @@ def chart(
     facts: Mapping[str, str],
     paper: str = "",
     *,
+    large: bool = False,
     selects: bool = False,
     on_click: Callable[[list[dict[str, Any]]], None] | None = None,
 ) -> None:
@@ -39,20 +48,26 @@ def chart(
 
     Args:
         paper: the sentence that names the paper's figure it corresponds to, if there is one to name.
+        large: whether it is the picture of its page, as high as the screen leaves room for; its files have the height
+            of the figure.
         selects: whether a click on a mark chooses its head.
         on_click: takes the fields of the clicked marks that the figure selects by, as the browser sends them.
     """
     key, figure = f"chart {name}", figure.with_titles()
     on_click = _choose if selects else on_click
+    title = figure.spec["title"]
     st.vega_lite_chart(
         figure.marks(),
-        figure.spec,
+        figure.spec | {"title": title | {"subtitle": []}, **FILLS} if large else figure.spec,
         width="stretch",
+        height="stretch" if large else "content",
         alt=figure.description,
         key=key,
         on_select=(lambda: on_click(st.session_state[key]["selection"].get(CHOICE, []))) if on_click else "ignore",
         selection_mode=CHOICE if on_click else None,
     )
+    if large and (reading := title.get("subtitle")):
+        st.caption(". ".join(line[:1].upper() + line[1:] for line in reading) + ".")
     figure_downloads(name, figure, facts, paper=paper)
 
 

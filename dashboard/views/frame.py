@@ -1,4 +1,6 @@
-"""What every page has: title, what you see, body, how it is computed, what the paper found; tabs; a link to Inspect."""
+"""What every page has, from top to bottom: one line with its title, the checkpoint and the texts; the finding; one
+large picture; the controls of that picture; sections that open; how to read it, how it is computed, what the paper
+found."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,6 +10,7 @@ from string import Template
 from typing import Final
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from attention_sieve.cache.answers import Engine
 from attention_sieve.cache.inference import Inference
@@ -93,50 +96,102 @@ def read_notes(folder: Path, numbers: Mapping[str, str] = NO_NUMBERS, *, paper_t
     )
 
 
+@dataclass(frozen=True, eq=False)
+class Places:
+    """The places of a page, from top to bottom. What decides a picture is drawn before it, in a place below it."""
+
+    finding: DeltaGenerator
+    """For `say_finding`, and what has to be known to read it."""
+    picture: DeltaGenerator
+    """One large picture, whole on a projector."""
+    controls: DeltaGenerator
+    """Of that picture, in a row."""
+    sections: DeltaGenerator
+    """All else: tabs and what unfolds, each named by its question."""
+
+
+def places() -> Places:
+    """Lay a page out. Each place keeps its index while those above it are filled, so that none is drawn twice."""
+    found = Places(
+        st.container(key="finding"),
+        st.container(key="picture"),
+        st.container(key="picture controls", horizontal=True, vertical_alignment="bottom"),
+        st.container(key="sections"),
+    )
+    for place in (found.finding, found.picture, found.controls, found.sections):
+        place.empty()  # without an element the container would take up no space
+    return found
+
+
+def say_finding(finding: str, numbers: str = "") -> None:
+    """Say what a page found, at its top.
+
+    Args:
+        finding: one sentence of at most 20 words, as Markdown.
+        numbers: on what it rests, smaller behind it, as Markdown.
+    """
+    with st.container(key="found"):
+        st.markdown(f"{finding} :small[:gray[{numbers}]]" if numbers else finding)
+
+
 def page(
     title: str,
     see: str,
     body: Callable[[], None],
     notes: Notes | Callable[[], Notes],
     *,
-    promise: str = "",
+    about: str | None = None,
     settings: Callable[[], None] = drawer.test_settings,
 ) -> None:
     """Draw a page.
 
     Args:
-        see: what the reader sees, in a sentence or two.
+        see: how to read what the page shows, in a sentence or two.
         body: draws the rest; an AnalysisError that it raises is shown as a sentence in its place.
         notes: collapsed notes below, or a function that reads them, called after the first screen is drawn.
-        promise: purpose of the page, in a sentence beside its title.
+        about: what the page works with, as Markdown beside its title; None for the chosen checkpoint and texts.
         settings: draws the drawer with the settings that the page uses.
     """
     # In a lesson its panel stands in the place of the title; settings that differ from the usual ones stay in force.
     if state.lesson_is_on(st.session_state["page"] or "inspect") and drawer.SETTINGS.isdisjoint(st.query_params):
         section("", body, notes)
         return
-    head(title, promise=promise, settings=settings)
+    head(title, about, settings=settings)
     section(see, body, notes)
 
 
-def head(title: str, *, promise: str = "", settings: Callable[[], None] = drawer.test_settings) -> None:
+def head(title: str, about: str | None = None, *, settings: Callable[[], None] = drawer.test_settings) -> None:
     """Draw the first line of a page. The arguments are those of `page`."""
     with st.container(horizontal=True, vertical_alignment="center", key="page head"):
         st.title(title, anchor=False, width="content")
-        st.markdown(promise, width="stretch")
+        st.markdown(about_checkpoint_and_texts() if about is None else about, width="stretch")
         settings()
+
+
+def about_checkpoint() -> str:
+    """The chosen checkpoint by its own name, with its numbers of layers and heads once they are known."""
+    name, engine = st.session_state["checkpoint"] or "", st.session_state.get("engine")
+    line = f"**{plain(wording.model_name(name))}**"
+    if engine is None or engine.files.name != name or not (engine.files.n_layers and engine.files.n_heads):
+        return line
+    return line + wording.n_layers_and_heads(engine.files.n_layers, engine.files.n_heads)
+
+
+def about_checkpoint_and_texts() -> str:
+    return f"{about_checkpoint()} · {plain(st.session_state['corpus'])}"
 
 
 def section(see: str, body: Callable[[], None], notes: Notes | Callable[[], Notes]) -> None:
     """Draw a page without a title of its own: one of several in tabs. The arguments are those of `page`."""
-    if see:
-        sentence(see, key=f"see {see[:16]}")
     with errors_shown():
         body()
     if not first_screen_is_drawn() or state.lesson_is_on(st.session_state["page"] or "inspect"):
         return
     notes = notes() if callable(notes) else notes
     with st.container(horizontal=True, key="notes"):
+        if see:
+            with st.expander(wording.HOW_TO_READ):
+                sentence(see, key=f"see {see[:16]}")
         with st.expander(wording.HOW):
             st.markdown(notes.method)
             if notes.caveat:

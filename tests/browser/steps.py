@@ -10,6 +10,7 @@ from time import monotonic
 
 from playwright.sync_api import TimeoutError, expect
 
+from attention_sieve.dashboard.pages import PAGES
 from attention_sieve.dashboard.saved_page.file import read_page
 
 FINISHED = "[data-testid=stApp][data-test-script-state=notRunning]:not(:has(.st-key-first-screen))"
@@ -24,8 +25,6 @@ expect.set_options(timeout=PATIENCE)
 SIDEBAR = ("Checkpoint", "Corpus", "Attention")
 DRAWER = ("Scale", "Correction", "tau", "alpha")
 """What is found only in what unfolds."""
-SUMMARY = re.compile(r"(\d+) of 72 heads changed a role at tau 3")
-"""How the sentence on Compare begins."""
 FILMS, PRAISE, BLAME = ("film", "plot", "cast", "score"), ("lovely", "warm", "superb"), ("dull", "cold", "awful")
 
 
@@ -93,6 +92,13 @@ def shifted(page, since_the_click=False):
         })""",
         since_the_click,
     )
+
+
+def go_to(page, address):
+    """Through the navigation, whose sections unfold, to the page at an address."""
+    there = next(each for each in PAGES if each.address == address)
+    page.get_by_test_id("stTopNavSection").filter(has_text=there.group).click()
+    page.get_by_role("menuitem", name=there.title, exact=True).click()
 
 
 def grid_of(page):

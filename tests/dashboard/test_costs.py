@@ -51,7 +51,7 @@ def captions(at):
 
 NINE = "\n".join(["The dog ran."] * 9)
 PLACES = {
-    "chance": ("roles", {}, lambda at: [at.toggle(key="chance").help]),
+    "chance": ("roles", {}, lambda at: [at.button(key="count chance").help]),
     "descriptions": ("inspect", {"head": "1-1", "checkpoint": "bundled"}, captions),
     "tree probes": ("grammar", {"grammar section": "Probes", "corpus_text": NINE}, captions),
     "elsewhere": ("claims", {"claim": "L1 H1 is an amod head"}, lambda at: [each.help for each in at.button]),

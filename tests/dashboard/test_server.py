@@ -11,8 +11,8 @@ from attention_sieve.dashboard import server
 from attention_sieve.dashboard.figures.appearance import LOOKS
 
 ADDRESSES = [
-    *("inspect", "roles", "claims", "surface", "grammar", "similarity", "importance", "knowledge", "compare"),
-    *("lessons", "laboratory", "fine-tune"),
+    *("inspect", "surface", "grammar", "similarity", "roles", "claims", "importance", "knowledge"),
+    *("compare", "fine-tune", "lessons", "laboratory"),
 ]
 
 

@@ -21,7 +21,7 @@ from attention_sieve.dashboard.components.arcs.look import (
     read_look,
 )
 from attention_sieve.dashboard.components.source import Selection, Source, as_text, base64_of, joined, push, quantised
-from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LESS, MORE, WORD_COLORS, head_color
+from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LESS, MORE, TARGETS, WORD_COLORS, head_color
 from attention_sieve.dashboard.figures.text.arcs import (
     DEFAULT_SHARE,
     LEAST_DIFFERENCE,
@@ -50,6 +50,7 @@ SOURCE: Final = Source(
         "arcs/numbers.js",
         "arcs/table.js",
         "arcs/links.js",
+        "arcs/targets.js",
         "arcs/drawing.js",
         "arcs/matrix.js",
         "arcs/controls.js",
@@ -91,7 +92,7 @@ def attention_arcs(
 
     Raises: ValueError where heads, row sums or the sieve do not fit.
     """
-    n_looks, look = push(selection.key, "look", selection.initial.parameters, selection.reset)
+    n_looks, look = push(selection.key, "look", selection.initial.parameters, selection.reset, again=True)
     data = arcs_data(maps, style, overlay=overlay, grid=grid, asking=asking)
     _mount(
         key=selection.key,
@@ -125,6 +126,11 @@ def arcs_data(
         "queries": _side_data(queries),
         "keys": None if keys is queries else _side_data(keys),
         "heads": [_head_data(number, head, style) for number, head in enumerate(maps.heads)],
+        "targets": [
+            {"name": name, "label": _special(keys, name) or label, "color": color}
+            for name, (label, color) in TARGETS.items()
+        ],
+        "grammar": None if overlay is None or overlay.grammar is None else base64_of(np.packbits(overlay.grammar)),
         "wordPens": [{"color": color, "dashed": False} for color in WORD_COLORS],
         "signed": None if maps.signs is None else _signs(maps.signs),
         "attention": _steps(attention) if maps.signs else base64_of(quantised(attention)),
@@ -206,11 +212,18 @@ def _side_data(side: Side) -> dict[str, Any]:
         "special": [int(is_special) for is_special in side.special],
         "segments": [int(segment) for segment in side.segments],
         "words": [int(word) for word in words],
+        "kinds": list(side.kinds),
         "wordLabels": _word_labels(side.tokens, words),
         "name": side.name,
         "start": side.start,
         "whole": side.length,
     }
+
+
+def _special(side: Side, kind: str) -> str | None:
+    """A special token of this kind among those of a side."""
+    tokens = zip(side.tokens, side.special, side.kinds, strict=False)  # kinds may be unknown
+    return next((visible(token) for token, is_special, of in tokens if is_special and of == kind), None)
 
 
 def _steps(attention: Float[np.ndarray, "chosen query key"]) -> str:

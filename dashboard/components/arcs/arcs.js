@@ -28,6 +28,7 @@ function newView(parent, data) {
       view: find(".view"),
       heads: find(".heads"),
       signs: find(".signs"),
+      targets: find(".targets"),
       controls: find(".controls"),
       windowNote: find(".window-note"),
       specialsNote: find(".specials-note"),
@@ -97,6 +98,7 @@ function receive(view, data) {
     inside,
     attention: data.signed ? decodeDifference(data.attention) : decodeAttention(data.attention, nKeys, inside),
     sieve: data.sieve && decodeSieve(data.sieve.cells, nQueries * nKeys),
+    grammar: data.grammar && decodeSieve(data.grammar, nQueries * nKeys),
   };
   if (isOther) adoptChoices(view);
   takeAsked(view);
@@ -134,6 +136,7 @@ function redraw(view) {
   elements.matrices.hidden = !choices.matrix;
   if (choices.matrix) renderMatrices(view);
   else drawBase(view);
+  renderTargets(view);
   drawFocus(view);
 }
 
@@ -237,6 +240,7 @@ function drawFocus(view) {
   const focus = focusOf(view);
   const pin = shownPin(view);
   elements.view.classList.toggle("focused", Boolean(focus));
+  elements.view.classList.toggle("numbered", view.numbered && !choices.matrix && !isWindow(view.source));
   elements.free.hidden = !pin;
   offerToAsk(view, pin);
   markTokens(view, focus, pin);

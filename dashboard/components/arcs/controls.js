@@ -40,7 +40,7 @@ function buildControls(view, needs) {
     needs.sieves.length > 0 && sieveList(view, needs.sieves),
     switchOf(view, "Links per word", "strongest", STRONGEST),
     shareSlider(view),
-    needs.pens && switchOf(view, "Colour", "penPerWord", [["One", false], ["Per word", true]]),
+    needs.pens && switchOf(view, "Colour", "penPerWord", [["By target", false], ["Per word", true]]),
   ];
   const whole = switchOf(view, "View", "matrix", [["Arcs", false], ["Matrix", true]]);
   view.elements.controls.replaceChildren(whole, folded(view, more.filter(Boolean)));
@@ -141,7 +141,7 @@ function renderHeadChips(view) {
   elements.heads.querySelectorAll(".chip").forEach((chip, head) => {
     const isOn = visible.includes(head);
     const isLast = isOn && visible.length === 1;
-    chip.style.setProperty("--head", view.linkColors.ofQuery ? colors.ink : colors.pens[head]);
+    chip.style.setProperty("--head", view.linkColors === colors ? colors.pens[head] : colors.ink);
     chip.firstChild.classList.toggle("dashed", colors.dashed[head]);
     chip.setAttribute("aria-pressed", String(isOn));
     chip.title = isLast ? `${LAST_HEAD} Shift and click: all heads` : "Shift and click: only this head";

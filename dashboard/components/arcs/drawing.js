@@ -19,7 +19,7 @@ function drawLinks(context, frame, table, links, colors, strong) {
   for (const at of links) {
     const [head, query, key] = placeOf(table, at);
     const bucket = Math.min(ALPHA_BUCKETS - 1, Math.floor(table.strength[at] * ALPHA_BUCKETS));
-    const pen = colors.ofQuery?.[query] ?? penOf(table, head, table.attention[at]);
+    const pen = penOf(table, colors, head, query, key);
     const path = (paths[bucket * nPens + pen] ??= new Path2D());
     addCurve(path, frame, query, key);
   }
@@ -29,7 +29,8 @@ function drawLinks(context, frame, table, links, colors, strong) {
     const pen = number % nPens;
     context.strokeStyle = colors.pens[pen];
     context.setLineDash(colors.dashed[pen] ? HEAD_DASHES : []);
-    context.globalAlpha = strong ? Math.min(1, 0.3 + strength) : Math.min(0.9, 0.08 + strength * 0.9);
+    // Weak links stay visible: their weight is in the width, and the colour is never paler than 3:1.
+    context.globalAlpha = Math.max(leastAlpha(colors.pens[pen], colors.background), strong ? 0.3 + strength : strength);
     context.lineWidth = strong ? 1.3 + strength * 4 : 0.8 + strength * 2.4;
     context.stroke(path);
   });
@@ -37,10 +38,22 @@ function drawLinks(context, frame, table, links, colors, strong) {
   context.globalAlpha = 1;
 }
 
-/** One stroke style per head or, if the reader asks for it, per query word; the pieces of a word share one. */
+/** How opaque a colour has to be on a background for a contrast of 3:1. */
+function leastAlpha(color, background) {
+  let part = 0.1;
+  while (part < 1 && contrast(mixed(background, color, part), background) < LEAST_CONTRAST) part += 0.05;
+  return Math.min(1, part);
+}
+
+/** One stroke style per target of a single head, or per head; per query word if the reader asks for it: the pieces of a
+ * word share one. */
 function linkColors(view) {
   const { table, colors, source } = view;
-  if (!usesWordPens(view)) return colors;
+  if (!usesWordPens(view)) {
+    if (!usesTargets(view)) return colors;
+    table.targets ??= targetsOfLinks(table, source);
+    return { ...themeColors(view.elements.view, source.data.targets), ofLink: table.targets };
+  }
   const nPens = source.data.wordPens.length;
   let [count, last] = [-1, null];
   const ofQuery = table.rows.from.map(({ word }) => {
@@ -55,9 +68,11 @@ function usesWordPens(view) {
   return view.choices.penPerWord && !view.choices.matrix && !view.table.signed && visibleHeads(view).length === 1;
 }
 
-/** Index of a link's stroke style: its head or, in a difference, 0 for more and 1 for less. */
-function penOf(table, head, weight) {
-  return table.signed ? Number(weight < 0) : head;
+/** Index of a link's stroke style: its query word, its target, its head or, in a difference, 0 for more, 1 for less. */
+function penOf(table, { ofQuery, ofLink }, head, query, key) {
+  if (ofQuery) return ofQuery[query];
+  if (ofLink) return ofLink[query * table.nKeys + key];
+  return table.signed ? Number(weightAt(table, head, query, key) < 0) : head;
 }
 
 function placeOf(table, at) {

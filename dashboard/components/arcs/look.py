@@ -138,6 +138,8 @@ class Overlay:
     """Those to choose from; the chosen one is always offered."""
     chosen: tuple[str, Bool[np.ndarray, "query key"]] | None = None
     """Name of a role and its sieve."""
+    grammar: Bool[np.ndarray, "query key"] | None = None
+    """Links that a syntactic relation joins, which have a colour of their own; None where they are not known."""
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ function fillMatrixFigure(view, figure, head, size) {
   const name = source.data.heads[head].name;
   const [caption, canvas, marker] = figure.children;
   const swatch = newElement("i", "swatch");
-  swatch.style.setProperty("--head", colors.pens[head]);
+  swatch.style.setProperty("--head", view.linkColors === colors ? colors.pens[head] : colors.ink);
   swatch.classList.toggle("dashed", colors.dashed[head]);
   caption.replaceChildren(...(table.signed ? [name] : [swatch, name]));
   figure.dataset.head = head;
@@ -78,13 +78,13 @@ function drawMatrix(view, canvas, head, { room, cell }) {
 }
 
 function matrixImage(view, head) {
-  const { table, colors, choices } = view;
+  const { table, linkColors: colors, choices } = view;
   const image = new ImageData(table.nKeys, table.nQueries);
   const inks = colors.pens.map(channels);
   for (let query = 0, at = 0; query < table.nQueries; query++) {
     for (let key = 0; key < table.nKeys; key++, at += 4) {
       const weight = inPair(table, choices.pair, query, key) ? weightAt(table, head, query, key) : 0;
-      image.data.set([...inks[penOf(table, head, weight)], Math.round(255 * shadeOf(weight))], at);
+      image.data.set([...inks[penOf(table, colors, head, query, key)], Math.round(255 * shadeOf(weight))], at);
     }
   }
   return canvasOf(image);

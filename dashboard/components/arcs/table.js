@@ -13,7 +13,7 @@ function sideRows(side, byWord) {
       return;
     }
     const label = byWord && word >= 0 ? side.wordLabels[word] : token;
-    const row = { label, word, tokens: [place], special: Boolean(side.special[place]) };
+    const row = { label, word, tokens: [place], special: Boolean(side.special[place]), kind: side.kinds[place] ?? "other" };
     rows.push({ ...row, segment: side.segments[place], position: side.start + place });
   });
   return rows;
@@ -92,13 +92,13 @@ function ordinary(rows) {
   return kept.length ? kept : numbers;
 }
 
-function sieveBetweenRows({ sieve, keys }, { rows, nQueries, nKeys }) {
-  if (!sieve) return null;
+function cellsBetweenRows(cells, { keys }, { rows, nQueries, nKeys }) {
+  if (!cells) return null;
   const nTokens = keys.tokens.length;
   const between = new Uint8Array(nQueries * nKeys);
   rows.from.forEach((query, from) => {
     rows.to.forEach((key, to) => {
-      const inside = query.tokens.some((one) => key.tokens.some((other) => sieve[one * nTokens + other]));
+      const inside = query.tokens.some((one) => key.tokens.some((other) => cells[one * nTokens + other]));
       between[from * nKeys + to] = inside ? 1 : 0;
     });
   });
@@ -123,7 +123,8 @@ function buildTable(source, choices) {
     strength,
     least: table.signed ? data.signed.least : 0,
     ...heavierInRow(table.signed ? sharesOfRows(strength, table.nKeys) : strength, table.nKeys),
-    sieve: sieveBetweenRows(source, table),
+    sieve: cellsBetweenRows(source.sieve, source, table),
+    grammar: cellsBetweenRows(source.grammar, source, table),
     rowOf: {
       from: rowOfToken(table.rows.from, queries.tokens.length),
       to: rowOfToken(table.rows.to, keys.tokens.length),

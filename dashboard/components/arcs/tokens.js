@@ -114,23 +114,27 @@ function showBoxes(view, focus, links) {
   for (const [other, byHead] of weights) {
     const token = view.tokens[otherSide(focus.side)][other];
     view.marked.push(token);
-    token.querySelector(".boxes").replaceChildren(...boxesOf(view, heads, byHead));
+    token.querySelector(".boxes").replaceChildren(...boxesOf(view, heads, byHead, linkBetween(focus, other)));
   }
 }
 
-function boxesOf(view, heads, byHead) {
+function linkBetween({ side, row }, other) {
+  return side === "from" ? [row, other] : [other, row];
+}
+
+function boxesOf(view, heads, byHead, link) {
   if (view.numbered) {
-    return heads.flatMap((head) => [shades(view, [head], byHead), numberOf(view.table, byHead.get(head) ?? 0)]);
+    return heads.flatMap((head) => [shades(view, [head], byHead, link), numberOf(view.table, byHead.get(head) ?? 0)]);
   }
-  return [shades(view, heads, byHead), numberOf(view.table, Math.max(...byHead.values()))];
+  return [shades(view, heads, byHead, link), numberOf(view.table, Math.max(...byHead.values()))];
 }
 
 /** Draw boxes of several heads as bands of one element's gradient: a long text has too many for separate elements. */
-function shades(view, heads, byHead) {
+function shades(view, heads, byHead, link) {
   const bands = heads.map((head, place) => {
     const weight = byHead.get(head) ?? 0;
     const shade = LEAST_SHADE + (100 - LEAST_SHADE) * shadeOf(weight);
-    const pen = view.linkColors.ofQuery ? view.colors.ink : view.colors.pens[penOf(view.table, head, weight)];
+    const pen = view.linkColors.pens[penOf(view.table, view.linkColors, head, ...link)];
     const color = `${pen}${Math.round(2.55 * shade).toString(16).padStart(2, "0")}`;
     const [start, end] = [place * view.boxWidth, (place + 1) * view.boxWidth];
     return `${color} ${start}px ${end - 1}px, transparent ${end - 1}px ${end}px`;

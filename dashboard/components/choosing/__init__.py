@@ -7,7 +7,6 @@ import streamlit as st
 
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.dashboard.components.source import Selection, Source, as_text, joined, late_choice, push, selected
-from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.figure import SHARED
 
 
@@ -24,7 +23,7 @@ def heads_source(name: str, style: str, *scripts: str) -> Source:
 def heads_data(shape: tuple[int, int], label: str) -> dict[str, Any]:
     """What all views of heads are sent; `shape` is the number of layers, and of heads in each."""
     layers, heads = shape
-    return {"layers": layers, "heads": heads, "label": label, "colors": list(HEAD_COLORS), "sharing": SHARED}
+    return {"layers": layers, "heads": heads, "label": label, "sharing": SHARED}
 
 
 def choose(mount: Callable[..., Any], selection: Selection[list[Head]], data: Mapping[str, Any]) -> list[Head]:

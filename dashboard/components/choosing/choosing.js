@@ -15,10 +15,10 @@ function withRole(element, role) {
 }
 
 /** Legend entry: a swatch and its meaning. */
-function legendEntry(swatch, text) {
+function legendEntry(swatch, ...text) {
   const item = newElement("span");
   swatch.setAttribute("aria-hidden", "true");
-  item.append(swatch, text);
+  item.append(swatch, ...text);
   return item;
 }
 
@@ -197,26 +197,13 @@ class HeadGrid {
     else this.choose([...others, ...picked]);
   }
 
-  ring(order) {
-    const { colors } = this.data;
-    return this.chosen.length > 1 ? colors[order % colors.length] : "var(--st-text-color)";
-  }
-
   paint() {
-    const orders = new Map(this.chosen.map((place, order) => [idOf(place), order]));
+    const chosen = new Set(this.chosen.map(idOf));
     for (const [id, cell] of this.cells) {
-      cell.setAttribute("aria-selected", String(orders.has(id)));
+      cell.setAttribute("aria-selected", String(chosen.has(id)));
       cell.tabIndex = id === idOf(this.active) ? 0 : -1;
-      if (orders.has(id)) cell.style.setProperty("--ring", this.ring(orders.get(id)));
     }
-    const chips = this.chosen.map(([layer, head], order) => {
-      const chip = newElement("span", "chip");
-      chip.style.setProperty("--ring", this.ring(order));
-      const frame = newElement("i");
-      frame.setAttribute("aria-hidden", "true");
-      chip.append(frame, `L${layer} H${head}`);
-      return chip;
-    });
+    const chips = this.chosen.map(([layer, head]) => newElement("span", "chip", `L${layer} H${head}`));
     this.status.replaceChildren(...(chips.length ? chips : [newElement("span", "", HINT)]));
   }
 

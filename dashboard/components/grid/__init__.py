@@ -15,13 +15,14 @@ from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.core.roles.hypotheses import CERTAIN, RESAMPLES, Criterion
 from attention_sieve.core.roles.measures import RoleSet, SyntacticDirection
 from attention_sieve.core.roles.question import PassedText
-from attention_sieve.core.roles.record import DIRECTIONS
+from attention_sieve.core.roles.record import DIRECTIONS, Keys
+from attention_sieve.core.roles.roles import RECORDS, role_named
 from attention_sieve.core.roles.sieves import sieve_cells, with_notes
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard import wording
 from attention_sieve.dashboard.components.choosing import choose, heads_data, heads_source
 from attention_sieve.dashboard.components.source import Selection, base64_of, look_data, quantised
-from attention_sieve.dashboard.figures.appearance import LOOKS, WORDS
+from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LOOKS, WORDS
 from attention_sieve.dashboard.figures.figure import counted
 from attention_sieve.dashboard.figures.roles.grid import FAINT, STABLE, RoleGrid
 from attention_sieve.dashboard.figures.text.arcs import visible
@@ -45,6 +46,11 @@ def sieves_in(
         role: sieve_cells(role, noted, text_attention.causal, directions, text_attention.window) for role in roles
     }
     return {role: sieve for role, sieve in sieves.items() if sieve.any()}
+
+
+def grammar_in(text_attention: TextAttention, source: Text) -> Bool[np.ndarray, "query key"] | None:
+    """The links that a syntactic relation joins, in either direction; None where the text has no known ones."""
+    return sieves_in(text_attention, source, ("syntactic",), "both").get("syntactic")
 
 
 def pictures_of(text_attention: TextAttention, sieves: Sieves) -> dict[str, dict[str, Any]]:
@@ -210,6 +216,8 @@ def grid_data(grid: RoleGrid, on_text: GridOnText = WITHOUT_TEXT) -> dict[str, A
     n_layers, n_heads = grid.scores.shape[1:]
     return {
         **heads_data((n_layers, n_heads), grid.label),
+        "colors": list(HEAD_COLORS),  # of several heads in the arcs of a page without Streamlit
+        "does": [_does(role) for role in grid.roles],
         "roles": [look_data(LOOKS[role]) for role in grid.roles],
         "means": [TERMS.get(role) for role in grid.roles],
         "pictures": [on_text.pictures.get(role) for role in grid.roles],
@@ -220,6 +228,7 @@ def grid_data(grid: RoleGrid, on_text: GridOnText = WITHOUT_TEXT) -> dict[str, A
         "positional": [] if grid.positional is None else np.flatnonzero(grid.positional).tolist(),
         "states": base64_of(_states(grid)),
         "compared": grid.held_before is not None,
+        "far": grid.far,
         "p": None if grid.p_values is None else base64_of(grid.p_values.astype("<f4")),
         "before": grid.before,
         "off": sorted(list(head) for head in grid.off),
@@ -241,6 +250,15 @@ def grid_data(grid: RoleGrid, on_text: GridOnText = WITHOUT_TEXT) -> dict[str, A
         "shared": grid.n_shared,
         "across": grid.layers_across,
     }
+
+
+def _does(role: str) -> str:
+    """What a head with a role does, in the legend of a role that most heads have."""
+    record = role_named(role)
+    parts = [part.expects for part in RECORDS if part.part_of == role]
+    if isinstance(record.sieve, Keys) and parts:
+        return f"rests on {', '.join(parts)}"
+    return f"{'rests on' if role == 'sink' else 'looks at'} {record.expects}"
 
 
 def grid_of_text(passed: PassedText, criterion: Criterion, label: str, n_shared: int) -> RoleGrid:

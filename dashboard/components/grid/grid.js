@@ -40,6 +40,11 @@ const STEP_RESTS = 300; // milliseconds after the last arrow key until the previ
 class RoleGrid extends HeadGrid {
   patterns = new Patterns(this);
 
+  constructor(parent) {
+    super(parent);
+    this.root.closest(".scroll").after(this.legend); // the squares first, then what their marks mean
+  }
+
   show(data) {
     super.show(data);
     this.patterns.draw();
@@ -76,12 +81,41 @@ class RoleGrid extends HeadGrid {
     const columns = Math.ceil(Math.sqrt(shown.length));
     const rows = Math.ceil(shown.length / columns);
     this.rounded = roundedCorners(rows, columns);
+    this.areas = shown.map((_, position) => `${Math.floor(position / columns) + 1} / ${(position % columns) + 1}`);
     this.root.classList.toggle("compared", compared);
+    this.root.style.setProperty("--gained", data.far ?? 1);
+    this.root.style.setProperty("--lost", data.far === null ? 1 : 1 - data.far);
     this.root.style.setProperty("--columns", columns);
     this.root.style.setProperty("--rows", rows);
     this.root.style.setProperty("--least", `${Math.max(24, columns * 9)}px`);
-    this.root.style.setProperty("--most", `${data.patterns ? 64 : columns < 3 ? 46 : columns * 17}px`);
+    this.isPatterned = data.patterns !== null || Boolean(data.awaits); // those of a saved page are read later
+    const most = `${columns < 3 ? 46 : columns * 17}px`;
+    this.root.style.setProperty("--most", this.isPatterned ? "var(--pattern-cell, 64px)" : most);
+    this.root.classList.toggle("patterns", this.isPatterned);
+    this.legend.classList.toggle("of-patterns", this.isPatterned);
+    this.counts = shown.map((role) => this.headsWith(role));
+    this.applies = shown.map((role) => !this.scoresOf(role).every(Number.isNaN));
     this.patterns.receive(data.patterns);
+  }
+
+  scoresOf(role) {
+    return this.scores.subarray(this.index(role, 0, 0), this.index(role + 1, 0, 0));
+  }
+
+  // How many heads of the grid have a role now.
+  headsWith(role) {
+    const { layers, heads } = this.data;
+    const states = this.states.subarray(role * layers * heads, (role + 1) * layers * heads);
+    return states.reduce((count, state) => count + (state & 1), 0);
+  }
+
+  // Whether more than half of the heads have a role: then it is a line at their squares, as a head without it is rarer.
+  isCommon(position) {
+    return 2 * this.counts[position] > this.nHeads();
+  }
+
+  nHeads() {
+    return this.data.layers * this.data.heads - this.removed.size;
   }
 
   parts() {
@@ -129,22 +163,33 @@ class RoleGrid extends HeadGrid {
   }
 
   drawLegend() {
-    const { roles, shown, compared, before, faint } = this.data;
-    if (this.data.patterns) {
-      this.legend.replaceChildren(...this.patterns.legend(), ...this.marksLegend());
-      return;
-    }
-    const entries = shown.map((role) => legendEntry(roleSwatch(roles[role], "swatch held"), this.nameOf(role)));
+    const { shown, compared, before, faint } = this.data;
+    const { isPatterned } = this;
+    // Below patterns only what can be seen in them.
+    const isNamed = shown.map((_, position) => !isPatterned || this.applies[position]);
+    const entries = shown.map((_, position) => this.roleEntry(position)).filter((_, position) => isNamed[position]);
     if (compared) {
       const states = ["gained", "kept", "lost"].map((state) => legendEntry(roleSwatch(ANY_ROLE, `swatch ${state}`), state));
       const all = newElement("span", "states", `${before}:`);
       all.append(...states);
       entries.push(all);
-    } else {
+    } else if (!isPatterned) {
       entries.push(legendEntry(newElement("span", "swatch ramp"), "no letter: does this too little to count"));
     }
     if (this.stays !== null) entries.push(legendEntry(roleSwatch(ANY_ROLE, "swatch held faint"), faint));
-    this.legend.replaceChildren(...entries, ...this.marksLegend());
+    this.legend.replaceChildren(...entries, ...this.marksLegend(), ...(isPatterned ? this.patterns.legend() : []));
+  }
+
+  // A role with the number of its heads: a letter, a line if most heads have it, hatched if no head could have it.
+  roleEntry(position) {
+    const role = this.data.shown[position];
+    const [count, nHeads, look] = [this.counts[position], this.nHeads(), this.data.roles[role]];
+    if (!this.applies[position]) {
+      return legendEntry(newElement("span", "swatch missing"), this.nameOf(role), " not applicable");
+    }
+    if (!this.isCommon(position)) return legendEntry(roleSwatch(look, "swatch held"), this.nameOf(role), ` ${count}`);
+    const line = roleSwatch({ ...look, letter: "" }, "swatch line");
+    return legendEntry(line, this.nameOf(role, this.data.does[role]), ` (${count} of ${nHeads})`);
   }
 
   marksLegend() {
@@ -153,9 +198,8 @@ class RoleGrid extends HeadGrid {
     return shown.map(([, mark, says]) => legendEntry(newElement("span", `swatch ${mark}`), says));
   }
 
-  nameOf(role) {
-    const { roles, means, pictures } = this.data;
-    const { label } = roles[role];
+  nameOf(role, label = this.data.roles[role].label) {
+    const { means, pictures } = this.data;
     return means[role] === null ? label : termElement(label, means[role], pictures[role]);
   }
 
@@ -173,9 +217,13 @@ class RoleGrid extends HeadGrid {
       const corner = cell.children[position];
       const state = this.stateOf(role, ...cell.place);
       const score = this.scores[this.index(role, ...cell.place)];
-      const faint = state && this.isFaint(this.index(role, ...cell.place)) ? " faint" : "";
-      corner.className = `corner ${this.rounded[position]} ${state}${faint}`;
-      corner.textContent = state ? roles[role].letter : "";
+      const faint = state && this.isFaint(this.index(role, ...cell.place)) ? "faint" : "";
+      const isLine = this.isCommon(position) && !["gained", "lost"].includes(state);
+      const isMissing = this.applies[position] && Number.isNaN(score); // of all heads, the legend says it
+      const form = isLine ? "line" : isMissing ? "missing" : "";
+      corner.style.gridArea = isLine ? "" : this.areas[position];
+      corner.className = ["corner", this.rounded[position], state, faint, form].join(" ");
+      corner.textContent = state && !isLine ? roles[role].letter : "";
       corner.style.setProperty("--color", roles[role].color);
       corner.style.setProperty("--ink", roles[role].ink);
       corner.style.setProperty("--tint", Number.isNaN(score) ? 0 : atMost(score / tau, 1).toFixed(2));

@@ -1,6 +1,10 @@
 // Patterns of all heads in the text on screen, drawn on one canvas behind the cells and previewed in the arcs.
 
-const AXES = "Down: the token that looks. Across: the token it looks at. Point at a head for its arcs.";
+const READ = [
+  "Each square is a head, one of the model’s ways of looking at your text.",
+  "Down: the token that looks. Across: the token it looks at. The stronger a dot, the more attention.",
+  "Point at a square, or go there with the arrow keys, to see the head’s arcs; click it or press Enter to choose it.",
+].join(" ");
 const POOLED = "There are more tokens than dots: each dot shows the strongest link in its block.";
 
 class Patterns {
@@ -16,8 +20,6 @@ class Patterns {
   receive(data) {
     if (data?.cells !== this.data?.cells) this.drawn = null;
     this.data = data;
-    this.grid.root.classList.toggle("patterns", data !== null);
-    this.grid.legend.classList.toggle("of-patterns", data !== null);
     if (data) {
       this.cells = this.drawn ? this.cells : bytesOf(data.cells);
       this.links = data.links && { keys: new Uint16Array(bytesOf(data.links.keys).buffer), weights: bytesOf(data.links.weights) };
@@ -53,10 +55,9 @@ class Patterns {
   }
 
   legend() {
-    const ramp = legendEntry(newElement("span", "swatch ramp strong"), "more attention");
     const pooled = newElement("span", "pooled", POOLED);
     pooled.hidden = true;
-    return [newElement("span", "", AXES), ramp, pooled];
+    return [termElement("how to read", READ), pooled];
   }
 
   fill(image, side, scale, [red, green, blue]) {

@@ -7,7 +7,7 @@ import numpy as np
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.dashboard.components.choosing import choose, heads_data, heads_source
 from attention_sieve.dashboard.components.source import Selection, base64_of
-from attention_sieve.dashboard.figures.appearance import AMOUNT, LESS, MORE
+from attention_sieve.dashboard.figures.appearance import MUTED_PART
 from attention_sieve.dashboard.figures.head_map import NOT_APPLICABLE, Detail, HeadMap
 
 _mount: Final = heads_source("head_map", "head_map/head_map.css", "head_map/head_map.js").registered()
@@ -17,12 +17,15 @@ def head_map(picture: HeadMap, selection: Selection[list[Head]]) -> list[Head]:
     """Draw the map and return the heads of it that the reader has chosen, in the order they were chosen."""
     values, marked, cells = picture.values, picture.marked, picture.cells
     low, high = picture.ends
+    less, more = picture.colors
+    if picture.muted:
+        less = f"color-mix(in srgb, {less} {MUTED_PART:.0%}, var(--st-background-color))"
     data = {
         **heads_data((len(values), len(values[0])), picture.label),
         "title": picture.title,
         "low": [picture.low_label, low],
         "high": [high, picture.high_label],
-        "ends": {"more": MORE, "less": LESS} if picture.signed else {"more": AMOUNT, "less": None},
+        "ends": {"more": more, "less": less},
         "parts": base64_of(np.clip(values / picture.bound, -1, 1).astype("<f4")),
         "texts": [[picture.written(float(value)) for value in row] for row in values],
         "cells": None if cells is None else [list(row) for row in cells],

@@ -55,6 +55,9 @@ class RoleGrid:
     """Heads that are switched off; their cells are struck through."""
     held_before: Bool[np.ndarray, "role layer head"] | None = None
     """Which heads hold which role in the reference of a comparison; corners then show gained, kept and lost roles."""
+    far: float | None = None
+    """On the page, how far from the reference to the compared checkpoint, 0 to 1: lost roles fade, gained ones appear.
+    None shows all alike."""
     before: str = "before"
     """Name of the reference in the legend: "against ..."."""
     filled: str = ""

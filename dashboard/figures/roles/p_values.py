@@ -23,6 +23,8 @@ MARGIN_WIDTH: Final = 0.24
 MARGIN_END: Final = 1.4
 MOST_EVIDENCE: Final = 16.0
 """-log10 of the smallest p-value that is distinguished, the precision of 1 - p in double precision."""
+NAME_ROOM: Final = (0.09, 0.05)
+"""Width and height of the name of a head, as parts of the axes."""
 READING: Final = ("filled: the head holds the role", "hollow: it does not")
 NOTHING: Final = "No test has a p-value."
 
@@ -49,7 +51,7 @@ def p_value_against_score(tests: HeadTests, roles: Sequence[str], scale: Scale =
     capped = int((points["evidence"] == MOST_EVIDENCE).sum())
     strong = f" {counted(capped, 'p-value')} of 1e-16 or less drawn at 16." if capped else ""
     ends = axes.score_ends(points, ("mean",), scale)
-    data = pd.concat([points, lines, axes.note_rows(points.empty, NOTHING)])
+    data = pd.concat([points, _names(points), lines, axes.note_rows(points.empty, NOTHING)])
     return Figure(_evidence_spec(tuple(roles), scale, ends), data, _description(tests, roles) + strong)
 
 
@@ -71,6 +73,17 @@ def _points(tests: HeadTests, roles: Sequence[str]) -> pd.DataFrame:
     )
     # Drawn in the order of the heads, so that no role hides all others.
     return points[points["p"].notna()].sort_values("number", ignore_index=True)
+
+
+def _names(points: pd.DataFrame) -> pd.DataFrame:
+    """The names of heads that hold a role, those of rare roles and of high scores first, as many as have room."""
+    held = points[points["holds"].astype(bool)]
+    held = held.assign(n=held.groupby("role")["role"].transform("size")).sort_values(
+        ["n", "mean"], ascending=[True, False]
+    )
+    across = np.log1p(held["mean"].to_numpy())
+    places = np.column_stack([across / max(across.max(initial=0), 1), held["evidence"].to_numpy() / MOST_EVIDENCE])
+    return held[axes.has_room(places, NAME_ROOM)].assign(kind="name")
 
 
 def _evidence(p: Float[np.ndarray, "test"]) -> Float[np.ndarray, "test"]:
@@ -129,12 +142,15 @@ def _evidence_spec(roles: tuple[str, ...], scale: Scale, ends: axes.Ends) -> Spe
             grid=False,
         ),
     )
-    marks = _marks(roles, axes.score_position(alt.X, "mean", scale, WORDS[scale].title("mean "), ends), evidence, scale)
+    x = axes.score_position(alt.X, "mean", scale, WORDS[scale].title("mean "), ends)
+    marks = _marks(roles, x, evidence, scale)
+    names = rows_of("name").mark_text(aria=False, color=INK, fontSize=10, baseline="bottom", dy=-5)
+    names = names.encode(x=x, y=evidence, text=alt.Text("name:N"))
     tau = rows_of("tau").mark_rule(color=INK, strokeDash=[5, 3]).encode(x=alt.X("value:Q"))
     tau_label = rows_of("tau").mark_text(color=INK, fontSize=11, align="right", baseline="top", dx=-4, dy=4)
     tau_label = tau_label.encode(x=alt.X("value:Q"), y=alt.YValue(0), text=alt.Text("label:N"))
     return template(
-        alt.layer(tau, _alpha_line(), marks, tau_label, _alpha_label(), axes.note()),
+        alt.layer(tau, _alpha_line(), marks, names, tau_label, _alpha_label(), axes.note()),
         title=f"Evidence by {WORDS[scale].noun}",
         reading=READING,
         height=320,

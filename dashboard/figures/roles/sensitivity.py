@@ -9,12 +9,10 @@ import pandas as pd
 from attention_sieve.core.roles.measures import Scale
 from attention_sieve.core.roles.uncertainty.sensitivity import BAND, RESAMPLES, CountsByTau, CountsByTexts
 from attention_sieve.dashboard.figures.appearance import LOOKS, WORDS
-from attention_sieve.dashboard.figures.axes import lettered_legend, role_colors, role_curves, tooltips
+from attention_sieve.dashboard.figures.axes import heads_axis, lettered_legend, role_colors, role_curves, tooltips
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, percent, rows_of, template
 
 HEIGHT: Final = 260
-MARKED: Final = (0, *(step * size for size in (1, 10, 100, 1_000) for step in (1, 2, 5)))
-"""Numbers of heads that are marked on the axis."""
 BAND_READING: Final = f"band: {percent(BAND)} of {RESAMPLES} bootstrap resamples of these texts; line: median"
 
 
@@ -76,7 +74,7 @@ def _tau_spec(roles: tuple[str, ...], n_heads: int, scale: Scale, ends: tuple[fl
     line = rows_of("tau").mark_rule(color=INK, strokeDash=[6, 3]).encode(x=x)
     label = rows_of("tau").mark_text(color=INK, fontSize=11, align="left", baseline="top", dx=4)
     label = label.encode(x=x, y=alt.YValue(0), text=alt.Text("label:N"))
-    counts = rows_of("count").encode(x=x, y=_heads("heads", n_heads))
+    counts = rows_of("count").encode(x=x, y=heads_axis(alt.Y, "heads", n_heads))
     curves = role_curves(counts, counts, roles, tooltip)
     return template(alt.layer(line, label, *curves), title="Heads by tau", height=HEIGHT)
 
@@ -91,18 +89,11 @@ def _texts_spec(roles: tuple[str, ...], n_heads: int, sizes: tuple[int, ...]) ->
     )
     band = rows_of("count").mark_area(opacity=0.25)
     color = role_colors(alt.Color, roles, lettered_legend(roles))
-    band = band.encode(x=x, y=_heads("low", n_heads), y2=alt.Y2("high"), color=color)
-    medians = rows_of("count").encode(x=x, y=_heads("median", n_heads))
+    band = band.encode(x=x, y=heads_axis(alt.Y, "low", n_heads), y2=alt.Y2("high"), color=color)
+    medians = rows_of("count").encode(x=x, y=heads_axis(alt.Y, "median", n_heads))
     return template(
         alt.layer(band, *role_curves(medians, medians, roles, tooltip)),
         title="Heads by number of texts",
         reading=(BAND_READING,),
         height=HEIGHT,
     )
-
-
-def _heads(field: str, n_heads: int) -> "alt.Y":
-    """Numbers of heads on a square-root scale, on which both small and large numbers are legible."""
-    scale = alt.Scale(type="sqrt", domain=[0, n_heads], nice=False)
-    axis = alt.Axis(values=[number for number in MARKED if number <= n_heads], format=",d", labelOverlap="greedy")
-    return alt.Y(f"{field}:Q", title="heads, on a square-root scale", scale=scale, axis=axis)

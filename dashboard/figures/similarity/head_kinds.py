@@ -7,8 +7,7 @@ from typing import Any, Final
 import numpy as np
 from jaxtyping import Int
 
-from attention_sieve.core.surface.statistics import BEHAVIOURS
-from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, HEXAGON, LOOKS, PENTAGON
+from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, HEXAGON, LOOKS, PENTAGON, TARGETS
 from attention_sieve.dashboard.figures.figure import GREY, alt
 
 NO_KIND: Final = "none of these"
@@ -25,7 +24,12 @@ class KindLook:
 NOTHING: Final = KindLook(NO_KIND, GREY, "circle")
 _LABELS: Final = ("next token", "previous token", "broad", "[CLS]", "[SEP]", "punctuation")
 _MARKS: Final = ("triangle-right", "triangle-left", HEXAGON, "square", "diamond", PENTAGON)
-BEHAVIOUR_LOOKS: Final = tuple(map(KindLook, _LABELS, HEAD_COLORS[: len(BEHAVIOURS)], _MARKS))
+_COLORS: Final = (
+    *(TARGETS[name][1] for name in ("next", "previous")),
+    HEAD_COLORS[4],
+    *(TARGETS[name][1] for name in ("first", "separator", "punctuation")),
+)
+BEHAVIOUR_LOOKS: Final = tuple(map(KindLook, _LABELS, _COLORS, _MARKS))
 """In the order of BEHAVIOURS."""
 
 
@@ -60,5 +64,12 @@ def by_kind(channel: Any, title: str, looks: Sequence[KindLook], values: Sequenc
         "kind of head",
         type="nominal",
         scale=alt.Scale(domain=[look.label for look in looks], range=list(values)),
-        legend=alt.Legend(orient="bottom", columns=3, title=title, symbolOpacity=1, symbolSize=90, labelLimit=0),
+        legend=alt.Legend(
+            orient="bottom",
+            columns=alt.expr("width < 600 ? 3 : 0"),  # 0: all in one row
+            title=title,
+            symbolOpacity=1,
+            symbolSize=90,
+            labelLimit=0,
+        ),
     )

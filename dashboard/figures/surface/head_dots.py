@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -28,6 +28,11 @@ HALF: Final = 0.5
 WIDTH: Final = 0.8
 """Width over which the dots of a layer are spread, in layers."""
 HEIGHT: Final = 260
+FAR: Final = 1.5
+"""Interquartile ranges above the upper quartile of a series beyond which a dot is an outlier (Tukey's fences)."""
+MOST_NAMED: Final = 12
+NAME_ROOM: Final = (0.06, 0.045)
+"""Width and height of the name of a head, as parts of the axes."""
 MANY: Final = 600
 """Number of dots above which they are small and faint."""
 NOTHING: Final = "Not applicable: no text has a value for any head."
@@ -62,12 +67,16 @@ def head_dots(
     """
     dots = pd.concat([_dots(numbers, number, len(series)) for number, numbers in enumerate(series)])
     layer_means = dots.groupby(["series", "label", "layer"], as_index=False)["value"].mean()
-    lines = layer_means.assign(kind="mean", place=layer_means["layer"]) if means else layer_means[:0]
+    middles = layer_means["layer"] + _offset(layer_means["series"] + 0.5, len(series))
+    lines = layer_means.assign(kind="mean", place=middles) if means else layer_means[:0]
     rings = dots[[head in chosen for head in zip(dots["layer"], dots["head"])]].assign(kind="chosen")
     steps = pd.DataFrame([] if level is None else _steps(*level))
+    edges = pd.DataFrame({"kind": "edge", "place": np.arange(1, len(series[0].mean)) - 0.5})
     labels = tuple(numbers.label for numbers in series)
     spec = _spec(labels, axis, title, means, len(series[0].mean), len(dots) > MANY)
-    data = pd.concat([dots, lines, rings, steps, axes.note_rows(dots.empty, NOTHING)])
+    data = pd.concat(
+        [edges, dots, lines, _outliers(dots, axis.most), rings, steps, axes.note_rows(dots.empty, NOTHING)]
+    )
     return Figure(spec, data, " ".join(_of_series(numbers, axis) for numbers in series))
 
 
@@ -86,10 +95,26 @@ def _dots(series: DotSeries, number: int, n_series: int) -> pd.DataFrame:
             "value": series.mean.ravel(),
             "low": series.low.ravel(),
             "high": series.high.ravel(),
-            "place": layer + WIDTH * ((number + (head + 0.5) / n_heads) / n_series - 0.5),
+            "place": layer + _offset(number + (head + 0.5) / n_heads, n_series),
         }
     )
     return dots[dots["value"].notna()]
+
+
+def _offset(place: Any, n_series: int) -> Any:
+    """Distance of a place among series, which stand side by side around the tick of their layer, from this tick."""
+    return WIDTH * (place / n_series - 0.5)
+
+
+def _outliers(dots: pd.DataFrame, end: float) -> pd.DataFrame:
+    """Names of the dots far above most of their series, the highest first, as many as have room."""
+    if dots.empty:
+        return dots
+    quartiles = dots.groupby("series")["value"].quantile([0.25, 0.75]).unstack()
+    fence = quartiles[0.75] + FAR * (quartiles[0.75] - quartiles[0.25])
+    far = dots[dots["value"] > dots["series"].map(fence)].sort_values("value", ascending=False)[:MOST_NAMED]
+    room = NAME_ROOM[0] * (dots["layer"].max() + 1), NAME_ROOM[1] * end
+    return far[axes.has_room(far[["place", "value"]].to_numpy(float), room)].assign(kind="outlier")
 
 
 def _steps(label: str, values: Float[np.ndarray, " layer"]) -> list[dict[str, object]]:
@@ -124,13 +149,21 @@ def _spec(labels: tuple[str, ...], axis: axes.ValueAxis, title: str, means: bool
     dots = rows_of("dot").mark_point(filled=True, cursor="pointer", size=size, opacity=opacity)
     dots = dots.encode(x=x, y=y, color=color, shape=axes.series_channel(alt.Shape, labels, axes.MARKS), tooltip=tooltip)
     ring = rows_of("chosen").mark_point(filled=False, color=INK, size=130, strokeWidth=2, opacity=1)
+    outlier = (
+        rows_of("outlier")
+        .mark_text(aria=False, color=INK, align="left", dx=6, fontSize=10)
+        .encode(x=x, y=y, text=alt.Text("name:N"))
+    )
+    edge = rows_of("edge").mark_rule(aria=False, color=INK, opacity=0.15).encode(x=x)
     name = rows_of("level name").mark_text(color=INK, align="left", baseline="bottom", dx=4, dy=-3, fontSize=11)
     return template(
         alt.layer(
+            edge,
             level.encode(x=x, y=y),
             dots.add_params(head_choice()),
             axes.series_line(rows_of("mean").encode(x=x, y=y), labels),
             ring.encode(x=x, y=y, tooltip=tooltip),
+            outlier,
             name.encode(x=alt.XValue(0), y=y, text=alt.Text("label:N")),
             axes.note(),
         ),

@@ -14,11 +14,14 @@ from jaxtyping import Bool, Float, Int
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.core.roles.record import template_mask
+from attention_sieve.core.surface.per_text import key_kinds
 from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LESS, MORE, head_color
 from attention_sieve.dashboard.figures.figure import percent
 from attention_sieve.dashboard.figures.sheet import MARGIN, PAGE, SHEET, Block, Size, TextStyle, legend, sheet, write
 
+_KINDS: Final = ("first", "separator", "punctuation", "other")
+"""In the order of KEY_KINDS."""
 CROSS: Final = ("target", "source")
 """Names of queries and keys in cross-attention."""
 
@@ -35,6 +38,9 @@ class Side:
     """0 or 1; -1 for special tokens."""
     words: Int[np.ndarray, " token"]
     """Number of the token's word in the whole text; -1 for special tokens."""
+    kinds: Sequence[str] = ()
+    """What each token is to whoever looks at it: "first", "separator", "punctuation" or "other", as in
+    `attention_sieve.dashboard.figures.appearance.TARGETS`; empty where that is not known."""
     name: str = ""
     """Name of the text, such as `source`, if queries and keys are of two texts."""
     start: int = 0
@@ -55,7 +61,8 @@ class Side:
     @classmethod
     def of(cls, text: TokenizedText, name: str = "") -> "Side":
         special = (text.segments == SPECIAL) | template_mask(text)
-        return cls(tokens=text.tokens, special=special, segments=text.segments, words=text.words, name=name)
+        fields = {"tokens": text.tokens, "special": special, "segments": text.segments, "words": text.words}
+        return cls(**fields, kinds=_kinds(text), name=name)
 
     @property
     def length(self) -> int:
@@ -78,9 +85,16 @@ class Side:
             special=self.special[selection],
             segments=self.segments[selection],
             words=self.words[selection],
+            kinds=self.kinds[selection],
             start=start,
             n_whole=self.length,
         )
+
+
+def _kinds(text: TokenizedText) -> tuple[str, ...]:
+    """What each token is; a text without a token before it begins with one that heads rest on all the same."""
+    kinds = [_KINDS[number] for number in key_kinds(text).argmax(axis=1)]
+    return (_KINDS[0] if kinds[0] == _KINDS[-1] else kinds[0], *kinds[1:])
 
 
 def sides(text_attention: TextAttention) -> tuple[Side, Side]:

@@ -58,7 +58,6 @@ def _probe_texts(engine: Engine, settings: ClaimSettings) -> tuple[ClaimText, ..
 
 def elsewhere(visit: Visit, here: Place, settings: ClaimSettings, facts: Callable[..., dict[str, str]]) -> None:
     """A table of the places where a claim holds; `facts` makes the metadata of its file with options of its command."""
-    st.subheader("Does it hold elsewhere?", anchor=False)
     st.markdown(wording.ELSEWHERE_SEE)
     others = other_checkpoints(
         "Other checkpoints",

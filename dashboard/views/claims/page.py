@@ -11,6 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.checkpoints.find import BUNDLED
 from attention_sieve.core.claims.analysis import CLAIM_ANALYSIS
 from attention_sieve.core.claims.claim import Claim, claim_of
 from attention_sieve.core.claims.judge import ClaimFinding
@@ -24,6 +25,7 @@ from attention_sieve.core.roles.uncertainty.anytime import odds
 from attention_sieve.core.texts.text import decoded
 from attention_sieve.core.texts.tokens import TooLong
 from attention_sieve.dashboard import controls, state
+from attention_sieve.dashboard.figures.claim import claim_strips
 from attention_sieve.dashboard.figures.head_scatter import head_scatter
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.provenance import command, reads
@@ -33,7 +35,7 @@ from attention_sieve.dashboard.views.asking import ask_about_long_texts, find, p
 from attention_sieve.dashboard.views.charts import chart, table
 from attention_sieve.dashboard.views.claims import wording
 from attention_sieve.dashboard.views.claims.elsewhere import LONG, elsewhere, inputs_of
-from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.frame import Places, Visit
 from attention_sieve.dashboard.views.pickers import from_list, toggle
 
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)
@@ -47,9 +49,11 @@ def show() -> None:
 
 
 def _claims() -> None:
-    visit = frame.without_corpus()
-    written = controls.typed_texts("Claim", CLAIM, height=80, help=wording.CLAIM_HELP)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    visit, places = frame.without_corpus(), frame.places()
+    example = wording.EXAMPLES.get(visit.engine.files.name, wording.ANY_EXAMPLE)
+    with places.controls:
+        otherwise = example if visit.engine.files.name == BUNDLED else ""  # of another, it may be long work
+        written = controls.typed_texts("Claim", CLAIM, otherwise, height=80, help=wording.CLAIM_HELP)
         roles = {"as the claim says": None, **{role_title(name): name for name in (*BY_NAME, *state.written())}}
         role = from_list("Role", roles, key="claim role", help=wording.ROLE_HELP, width=240)
         with st.popover("Open scores", icon=":material/upload_file:"):
@@ -62,10 +66,9 @@ def _claims() -> None:
             )
         on_corpus = toggle("Test on the corpus", key="claim on corpus", help=wording.ON_CORPUS_HELP)
     if not written.strip():
-        claim = wording.EXAMPLES.get(visit.engine.files.name, wording.ANY_EXAMPLE)
-        with st.container(horizontal=True, vertical_alignment="center"):
+        with places.finding, st.container(horizontal=True, vertical_alignment="center"):
             st.markdown("A claim is, for example:", width="content")
-            st.button(claim, key="claim example", on_click=partial(st.session_state.update, {CLAIM: claim}))
+            st.button(example, key="claim example", on_click=partial(st.session_state.update, {CLAIM: example}))
         return
     made = claim_of(written, role)
     visit.engine.files.check_heads(visit.settings.kind, made.heads)
@@ -77,7 +80,7 @@ def _claims() -> None:
     # A table in which every row repeats a list of scores would be as large as the square of it.
     said = reads("scores.json", written.encode) if made.scores else " ".join(written.split())
     asked = [said, *([f"--role={role}"] if role else [])]
-    _tested(visit, made, PROBE_TEXTS if is_probed else visit.choice.corpus, asked)
+    _tested(visit, places, made, PROBE_TEXTS if is_probed else visit.choice.corpus, asked)
 
 
 def _open() -> None:
@@ -87,16 +90,16 @@ def _open() -> None:
             st.session_state[CLAIM] = decoded(file.getvalue())
 
 
-def _tested(visit: Visit, made: Claim, texts: str, asked: list[str]) -> None:
+def _tested(visit: Visit, places: Places, made: Claim, texts: str, asked: list[str]) -> None:
     """Test a claim on some texts, and say where else it holds; `asked` are the options that say it."""
     choice = visit.choice
     of_role = RoleSettings(replace(choice.score_settings, roles=(made.role,)), choice.criterion)
     settings = ClaimSettings(claim=made, role_settings=of_role)
     inputs = inputs_of(visit, settings, texts)
-    corpus_finding = find(visit, CLAIM_ANALYSIS, settings, inputs, doing="Testing the claim")
-    if corpus_finding is None:
-        return
-    with st.container():
+    with places.finding:
+        corpus_finding = find(visit, CLAIM_ANALYSIS, settings, inputs, doing="Testing the claim")
+        if corpus_finding is None:
+            return
         ask_about_long_texts(corpus_finding.too_long)
     options = [*asked, *given_options(settings, ClaimSettings())]
 
@@ -109,41 +112,36 @@ def _tested(visit: Visit, made: Claim, texts: str, asked: list[str]) -> None:
             **command("claim", choice, visit.engine, visit.texts, *options, *also, too_long=too_long),
         }
 
-    _show(corpus_finding.finding, texts, facts(too_long=policy()))
+    _show(corpus_finding.finding, places, texts, facts(too_long=policy()))
     here = Place(checkpoint=visit.engine.files.name, texts=texts, finding=corpus_finding.finding)
-    elsewhere(visit, here, settings, partial(facts, too_long=LONG))
+    with places.sections, st.expander("Does it hold elsewhere?"):
+        elsewhere(visit, here, settings, partial(facts, too_long=LONG))
 
 
-def _show(finding: ClaimFinding, texts: str, facts: Mapping[str, str]) -> None:
+def _show(finding: ClaimFinding, places: Places, texts: str, facts: Mapping[str, str]) -> None:
     claim = finding.claim
-    st.markdown(wording.summary(finding))
-    table(
-        "claim",
-        _shown(finding),
-        facts,
-        wording.columns(finding),
-        number="%.2f",
-        written=claim_table(finding),
-    )
-    st.caption(wording.tested_on(finding, texts))
+    with places.finding:
+        frame.say_finding(wording.finding(finding), wording.summary(finding))
+    with places.picture:
+        chart("heads of the claim", claim_strips(finding), facts, large=True)
     n_layers, n_heads = finding.means.shape
     heads, named = state.chosen_heads(n_layers, n_heads, claim.heads[0]), list(claim.heads[: wording.MOST_NAMED])
     state.put_in_link(heads)
-    with st.container():
-        if finding.spearman is not None:
-            claimed = np.full(finding.means.shape, np.nan)
-            claimed[tuple(np.transpose(finding.claim.heads))] = finding.claim.scores
-            figure = head_scatter(claimed, finding.means, wording.ranking(finding, facts["checkpoint"]), heads)
-            chart("claimed and measured scores", figure, facts, selects=True)
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with places.controls:
         frame.link_to_inspect(heads)
         if heads != named:
-            st.button(
-                "Choose the heads of the claim",
-                key="choose claimed",
-                on_click=partial(state.push_heads, named),
-                type="tertiary",
-            )
+            choose = partial(state.push_heads, named)
+            st.button("Choose the heads of the claim", key="choose claimed", on_click=choose, type="tertiary")
+    with places.sections:
+        table("claim", _shown(finding), facts, wording.columns(finding), number="%.2f", written=claim_table(finding))
+        if finding.spearman is not None:
+            with st.expander("Does the ranking agree?"):
+                claimed = np.full(finding.means.shape, np.nan)
+                claimed[tuple(np.transpose(claim.heads))] = claim.scores
+                figure = head_scatter(claimed, finding.means, wording.ranking(finding, facts["checkpoint"]), heads)
+                chart("claimed and measured scores", figure, facts, selects=True)
+        with st.expander("On which texts is it tested, and what limits that?"):
+            st.markdown(wording.tested_on(finding, texts))
 
 
 def _shown(finding: ClaimFinding) -> pd.DataFrame:

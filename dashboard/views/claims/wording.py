@@ -54,6 +54,8 @@ ON_CORPUS_HELP: Final = (
 )
 MOST_NAMED: Final = 12
 """Heads that a sentence names."""
+MOST_IN_FINDING: Final = 3
+"""Heads that the finding names."""
 ELSEWHERE_SEE: Final = (
     "The same heads on other texts, and in other checkpoints that have such heads. What has been computed before is "
     "here at once."
@@ -71,13 +73,23 @@ IN_TABLE: Final = {
 }
 
 
+def finding(claim_finding: ClaimFinding) -> str:
+    """For how many heads the claim holds, in a sentence."""
+    heads, verdicts = claim_finding.claim.heads, claim_finding.verdicts
+    held = [head for head, verdict in zip(heads, verdicts, strict=True) if verdict in HOLDING]
+    names = f": {head_names(held)}" if 0 < len(held) <= MOST_IN_FINDING else ""
+    verb, role = "passes" if len(held) == 1 else "pass", plain(role_title(claim_finding.claim.role))
+    return f"**{len(held):,} of {counted(len(heads), 'head')}** {verb} every test of the role **{role}**{names}."
+
+
 def summary(finding: ClaimFinding) -> str:
+    """Verdicts, and the heads of each."""
     of_heads = list(zip(finding.claim.heads, finding.verdicts, strict=True))
     told = (
         f"**{verdict}** for {count:,}{_named([head for head, each in of_heads if each == verdict])}"
         for verdict, count in counts(finding).items()
     )
-    return f"Role **{plain(role_title(finding.claim.role))}**: {'; '.join(told)}."
+    return f"{'; '.join(told)}."
 
 
 def _named(heads: Sequence[Head]) -> str:

@@ -31,6 +31,42 @@ if TYPE_CHECKING:
 
 GROUP: Final = Group("compare")
 """Group of the arcs, which highlight, pin and scroll together and share settings."""
+LEAST_ROW, ROW = 12, 36
+"""Pixels of a row of the arcs."""
+ROOM: Final = (240, 500)
+"""Pixels that a projector, and a larger screen, leave for all rows."""
+
+
+def arcs_between(visits: Visits, shown: Compared, text: Text, far: float) -> None:
+    """Draw the arcs of the chosen heads under either checkpoint, or a mixture of both.
+
+    Args:
+        far: from the reference, 0, to the compared checkpoint, 1.
+    """
+    try:
+        heads = shown.heads[-MOST_HEADS:]
+        aligned = _aligned(text, _attentions(visits, text), shown.names, heads) if heads else wording.ARCS_HINT
+    except AnalysisError as error:
+        show_error(error)
+        return
+    if isinstance(aligned, str):
+        st.info(aligned)
+        return
+    in_a, in_b = aligned
+    _fit(len(in_a.queries.tokens))
+    if 0 < far < 1:
+        label = f"Attention of {head_names(heads)} in a mixture of {shown.names[0]} and {shown.names[1]}"
+        in_a = replace(in_a, attention=(1 - far) * in_a.attention + far * in_b.attention, label=label)
+    _draw("arcs between", in_b if far == 1 else in_a)
+
+
+def _fit(n_rows: int) -> None:
+    """Draw the rows as low as it takes to see all of them on a projector, or on a larger screen."""
+    low, high = (max(LEAST_ROW, min(ROW, room // n_rows)) for room in ROOM)
+    st.html(
+        f"<style>.st-key-picture {{ --arc-row: {high}px; --arc-status: none; }}"
+        f"@media (max-height: 640px) {{ .st-key-picture {{ --arc-row: {low}px; }} }}</style>"
+    )
 
 
 def same_head_in_both(visits: Visits, shown: Compared, text: Text) -> None:

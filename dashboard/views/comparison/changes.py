@@ -46,7 +46,7 @@ from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.asking import policy
 from attention_sieve.dashboard.views.charts import SMALL_NUMBER, chart
 from attention_sieve.dashboard.views.comparison import wording
-from attention_sieve.dashboard.views.comparison.differences import FINER, differences, divergence, grids, which_heads
+from attention_sieve.dashboard.views.comparison.differences import FINER, difference_of, differences, divergence, grids
 from attention_sieve.dashboard.views.comparison.numbers import (
     Compared,
     ComparedCheckpoint,
@@ -57,6 +57,7 @@ from attention_sieve.dashboard.views.comparison.numbers import (
     least_key,
     shift,
 )
+from attention_sieve.dashboard.views.comparison.summary import all_that_changed
 from attention_sieve.dashboard.views.descriptions.sentences import with_sentences
 from attention_sieve.dashboard.views.pickers import from_list, halves, some_of, toggle
 from attention_sieve.dashboard.views.saving import ScoredTexts, attention_in, content_of, first_that_fits, html_of
@@ -75,25 +76,24 @@ HEAD: Final = "transition head"
 
 def changes(
     shown: Compared,
+    remarks: Callable[[], None],
     first: Mapping[str, Draw] = NO_TABS,
     further: Mapping[str, Draw] = NO_TABS,
     certain: Callable[[Compared], Iterable[str]] = lambda _: (),
 ) -> None:
-    """Which heads changed, and below it a tab for each further question.
+    """A tab for each question, the first of which is which heads changed.
 
     Args:
+        remarks: says what limits the comparison.
         first, further: tabs that only texts have, by their titles; the former come first.
         certain: what texts say of how sure the differences are.
     """
-    st.subheader(wording.CHANGES)
     role = _controls(shown)
-    if shown.paired is not None:
-        st.markdown(wording.sizes(difference_sizes(shown.paired, shown.least, shown.coarse)))
-    which_heads(shown, role)
     views: dict[str, Draw] = {
+        wording.CHANGES: partial(_which, remarks),
         **first,
         wording.EACH: lambda shown, _: grids(shown),
-        wording.DIFFERENCES: differences,
+        wording.DIFFERENCES: lambda shown, _: differences(shown),
         **further,
         wording.TRANSITIONS: lambda shown, _: _transitions(shown),
         **({} if shown.paired is None else {wording.SURE: partial(_how_sure, shown.paired, certain)}),
@@ -102,13 +102,19 @@ def changes(
     frame.tabs("compare details", {title: partial(draw, shown, role) for title, draw in views.items()})
 
 
+def _which(remarks: Callable[[], None], shown: Compared, role: str) -> None:
+    difference_of(shown, role)
+    st.markdown(all_that_changed(shown))
+    remarks()
+
+
 def _controls(shown: Compared) -> str:
     """The selected role, initially the one that changed most; the least difference, and a switch for the finer
     roles."""
     applies = dict(zip(shown.roles, np.logical_or(*map(has_scores, shown.tests))))
     roles = [role for role in itertools.chain(*shown.coarse_and_fine) if role == shown.role or applies[role]]
     labels = {LOOKS[role].label: role for role in roles}
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.popover(wording.WHAT_COUNTS, icon=":material/tune:", key="what counts"):
         role = from_list(
             wording.ROLE,
             labels,
@@ -331,8 +337,8 @@ def save_comparison(
     scored = ScoredTexts(texts, pair.scored.n_tokens, pair.scored.sides, tuple(heads), policy() == "truncate")
     drawn = text or first_that_fits(scored)
     settings, choice = visits[0].settings, visits[0].choice
-    if drawn is None or settings != visits[1].settings:
-        return
+    if drawn is None or settings != visits[1].settings or visits[1].engine.files.seed is not None:
+        return  # a saved page names checkpoints that a reader can open
 
     def content() -> Content:
         attentions = [attention_in(visit.inference, visit.engine, drawn, settings) for visit in visits]

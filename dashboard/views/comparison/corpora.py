@@ -17,9 +17,11 @@ from attention_sieve.dashboard import controls, state
 from attention_sieve.dashboard.files.provenance import COMPARED, DIFFERENCES
 from attention_sieve.dashboard.offers import offered_results, open_offered_results
 from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.comparison.changes import changes
+from attention_sieve.dashboard.views.comparison.differences import grid_between, how_far_between
 from attention_sieve.dashboard.views.comparison.numbers import Compared, chosen_least
-from attention_sieve.dashboard.views.comparison.summary import summary
+from attention_sieve.dashboard.views.comparison.summary import head_shown, say_what_changed
 from attention_sieve.dashboard.views.evidence import wording as evidence_wording
 from attention_sieve.dashboard.views.results import wording
 from attention_sieve.dashboard.views.results.chosen import (
@@ -35,12 +37,15 @@ TESTED = ("texts", "mean_a", "mean_b", "difference", "low", "high", "t", "p", "p
 
 
 def over_corpora(results: Results) -> None:
-    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+    places = frame.places()
+    with places.controls:
         a = opened_results(results)
         other = _other(a)
+        far = how_far_between()
     if other is None:
-        say_what(a)
-        st.info(wording.NO_OTHER)
+        with places.finding:
+            say_what(a)
+            st.info(wording.NO_OTHER)
         return
     check_same_texts(a.results, other)
     b = replace(a, results=other, part=part_of(other, a.part.stratum))
@@ -49,10 +54,15 @@ def over_corpora(results: Results) -> None:
             plain(f"{a.results.checkpoint} and {other.checkpoint} do not have the same number of layers and heads.")
         )
         return
-    say_both(a, b)
     shown = _compared(a, b)
-    summary(shown, partial(_remarks, a, b, shown))
-    changes(shown, certain=_over_all_roles)
+    with places.finding:
+        say_what_changed(shown)
+    with places.picture:
+        grid_between(shown, far)
+        head_shown(shown)
+    with places.sections:
+        say_both(a, b)
+        changes(shown, partial(_remarks, a, b, shown), certain=_over_all_roles)
     state.put_in_link(shown.heads)
 
 

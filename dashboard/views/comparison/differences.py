@@ -24,22 +24,41 @@ FINER: Final = "compare finer"
 """Key of whether the finer roles are shown."""
 
 
-def which_heads(shown: Compared, role: str) -> None:
-    """Roles gained, kept and lost next to a map of the score differences for one role."""
-    left, right = halves()
-    with left:
-        reference, compared = shown.names
-        changes = replace(
+def how_far_between() -> float:
+    """How far the reader has moved from the reference, 0, to the compared checkpoint, 1."""
+    stop = st.select_slider(
+        wording.FROM_A_TO_B,
+        list(wording.STOPS),
+        wording.BETWEEN,
+        key="between",
+        help=wording.BETWEEN_HELP,
+        bind="query-params",
+        persist_state="session",
+    )
+    return wording.STOPS[str(stop)]
+
+
+def grid_between(shown: Compared, far: float) -> None:
+    """The roles of either checkpoint, or between them those gained, kept and lost.
+
+    Args:
+        far: from the reference, 0, to the compared checkpoint, 1.
+    """
+    reference, compared = shown.names
+    if far in (0, 1):
+        grid = _grid(shown, int(far), f"Roles of the heads of {shown.names[int(far)]}")
+    else:
+        grid = replace(
             _grid(shown, 1, f"Roles gained, kept and lost by {compared} against {reference}"),
             title="Roles gained, kept and lost",
+            scores=(1 - far) * shown.tests[0].mean + far * shown.tests[1].mean,
             held_before=shown.tests[0].holds,
             before=f"against {reference}",
+            far=far,
             p_values=None if shown.paired is None else shown.paired.p_adjusted,
             p_name="p of b − a",
         )
-        _show(shown, changes, "changes", file="changes")
-    with right:
-        _difference(shown, role)
+    _show(shown, grid, "changes", file="changes")
 
 
 def grids(shown: Compared) -> None:
@@ -75,17 +94,17 @@ def divergence(pair: ComparedCheckpoint, pairs: Sequence[ComparedCheckpoint], sh
     _show_map(shown, "divergence", HeadMap(title=wording.DIVERGENCE_TITLE, label="", values=moved, bound=bound))
 
 
-def differences(shown: Compared, role: str) -> None:
-    """A map of b - a for each role except the one that is drawn already."""
+def differences(shown: Compared) -> None:
+    """A map of b - a for each role."""
     st.markdown(wording.sign(shown.scale))
-    others = [other for other in _shown_roles(shown) if other != role]
-    for start in range(0, len(others), 2):
-        for column, other in zip(halves(), others[start : start + 2]):
+    roles = _shown_roles(shown)
+    for start in range(0, len(roles), 2):
+        for column, role in zip(halves(), roles[start : start + 2]):
             with column:
-                _difference(shown, other)
+                difference_of(shown, role)
 
 
-def _difference(shown: Compared, role: str) -> None:
+def difference_of(shown: Compared, role: str) -> None:
     """The map of b - a of one role, on a scale that all roles and all compared checkpoints share."""
     index, large = shown.roles.index(role), shown.large
     values = shown.difference[index]

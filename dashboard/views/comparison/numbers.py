@@ -292,6 +292,8 @@ class Compared:
     """A further sentence about the texts."""
     training: str = ""
     """Begins a sentence on the training that led from (a) to (b); empty if unknown."""
+    between: str = wording.FROM_A_TO_B
+    """Begins a sentence where the training is unknown."""
     n_removed: int = 0
     """Number of heads that do not count."""
     sentences: tuple[Sentences | None, Sentences | None] = (None, None)
@@ -389,6 +391,7 @@ def of_checkpoints(
         rows=lambda: comparison.table,
         note=pair.sides[0].note,
         training=training,
+        between=wording.FROM_A_TO_B if b.seed is None else wording.UNTRAINED,
         n_removed=len(set.intersection(*removed)),
     )
 
@@ -402,7 +405,17 @@ def facts_of(
     name, judged = ("score", []) if pair.same_shape else ("roles", judging)
     read = ["--texts", reads_texts(texts), *parser_option(texts), f"--too-long={policy()}"]
     lines = [
-        call(name, choice, engine, *read, *role_options(choice, engine), *judged, output=f"{letter}.parquet")
+        call(
+            name,
+            choice,
+            engine,
+            *read,
+            *role_options(choice, engine),
+            *([] if engine.files.seed is None else [f"--random-weights={engine.files.seed}"]),
+            *judged,
+            output=f"{letter}.parquet",
+            checkpoint="" if engine.files.seed is None else choice.checkpoint,
+        )
         for letter, engine in zip("ab", pair.engines, strict=True)
     ]
     if pair.same_shape:

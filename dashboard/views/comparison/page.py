@@ -10,27 +10,29 @@ import streamlit as st
 
 from attention_sieve.cache.answers import Engine
 from attention_sieve.cache.inference import Inference
+from attention_sieve.core.checkpoints.find import BUNDLED, randomly_initialised
 from attention_sieve.core.checkpoints.saved_runs import SavedRun, run_and_step, steps_of_one_run
 from attention_sieve.core.errors import AnalysisError, EveryTextTooLong
 from attention_sieve.core.finetuning.command import SAMPLE
 from attention_sieve.core.texts.text import Text, write_typed
-from attention_sieve.dashboard import controls, state, trainings
+from attention_sieve.dashboard import controls, state
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
-from attention_sieve.dashboard.offers import runs_here
-from attention_sieve.dashboard.plain import errors_shown, plain, show_error
-from attention_sieve.dashboard.public import is_public
+from attention_sieve.dashboard.offers import fine_tuned_from, runs_here
+from attention_sieve.dashboard.plain import errors_shown, show_error
 from attention_sieve.dashboard.samples import REVIEW
 from attention_sieve.dashboard.state import Choice
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.asking import ask_about_long_texts
 from attention_sieve.dashboard.views.comparison import wording
-from attention_sieve.dashboard.views.comparison.both_texts import same_head_in_both
+from attention_sieve.dashboard.views.comparison.both_texts import arcs_between, same_head_in_both
 from attention_sieve.dashboard.views.comparison.corpora import over_corpora
+from attention_sieve.dashboard.views.comparison.differences import grid_between, grids, how_far_between
 from attention_sieve.dashboard.views.comparison.numbers import (
+    Compared,
     ComparedCheckpoint,
     Scored,
-    TrainingHistory,
+    Visits,
     n_other_tokens,
     of_checkpoints,
     on_common_texts,
@@ -38,15 +40,14 @@ from attention_sieve.dashboard.views.comparison.numbers import (
     tested,
     training_of,
 )
-from attention_sieve.dashboard.views.comparison.summary import summary, what_changed_in_roles
+from attention_sieve.dashboard.views.comparison.others import chosen_names, engines_of, how_to_get_another
+from attention_sieve.dashboard.views.comparison.summary import head_shown, say_what_changed, what_changed_in_roles
 from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.leading import lesson_panel, shows
-from attention_sieve.dashboard.views.other_checkpoints import buttons_of_steps, choose_others, other_checkpoints
 from attention_sieve.dashboard.views.pickers import halves
 from attention_sieve.dashboard.views.results.chosen import texts_or_results
 from attention_sieve.dashboard.views.text.on_screen import EXAMPLE_TYPED, text_on_screen
-from attention_sieve.dashboard.views.training.panel import running_panel
 
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)
 REVIEW_TYPED: Final = write_typed([REVIEW])
@@ -59,24 +60,32 @@ def show() -> None:
 def _compare() -> None:
     choice = state.choice()
     are_off, choice = choice.off, replace(choice, off=())
-    runs = runs_here(choice.checkpoint)
-    top = st.container()
-    left, right = halves()
-    with left:
-        names = _names(choice, runs)
-    text = None
-    if names:
-        with right:
-            text = _typed([choice.checkpoint, *names])
+    runs, is_in_lesson = runs_here(choice.checkpoint), state.lesson_is_on("compare")
+    top, places = st.container(), frame.places()
+    with places.picture:
+        picture, below = st.container(), st.container()
+    instead = None if is_in_lesson else fine_tuned_from(choice.checkpoint)
+    with places.controls:
+        far = 0.5 if is_in_lesson else how_far_between()
+        names = chosen_names(choice, runs, instead)
     reference, inference = controls.engine(choice), controls.inference()
-    if are_off:
-        st.info(wording.ALL_ON)
-    others = _engines(choice, names)
-    if state.lesson_is_on("compare"):
+    with places.finding:
+        if are_off:
+            st.info(wording.ALL_ON)
+        others = engines_of(choice, names)
+    if not names and not is_in_lesson:
+        if choice.checkpoint == BUNDLED:
+            others = [replace(reference, files=randomly_initialised(reference.files))]
+        with below:
+            how_to_get_another(wording.STANDS_IN if others else wording.CHOOSE_SECOND)
+    text = None
+    if others:
+        with places.controls:
+            text = _typed([choice.checkpoint, *names])
+    if is_in_lesson:
         visit = Visit(choice=choice, engine=reference, inference=inference, texts=())
         lesson_panel(top, visit, others=tuple(others), typed="" if text is None else write_typed([text]))
-    if not names:
-        _nothing_chosen(runs)
+    if not others:
         return
     corpus = controls.corpus_texts(choice)
     texts = corpus
@@ -88,23 +97,16 @@ def _compare() -> None:
     if any(text.given for text in texts) and len({_vocabulary(each) for each in (reference, *others)}) > 1:
         st.info(wording.OTHER_VOCABULARY)
         return
-    pairs = _pairs(inference, choice, reference, others, texts)
+    # In a lesson the progress, which vanishes, stands above nothing that it would move.
+    with places.sections if is_in_lesson else places.finding:
+        pairs = _pairs(inference, choice, reference, others, texts)
     if pairs:
-        _draw(inference, choice, pairs, runs, text, texts)
+        _draw(inference, choice, pairs, runs, text, texts, replace(places, picture=picture), far)
 
 
 def _vocabulary(engine: Engine) -> tuple[str, ...]:
     """Digest of the file of its tokenizer: ids may mean other tokens where it differs."""
     return tuple(file.sha256 for file in engine.files.states if file.name == "tokenizer.json")
-
-
-def _names(choice: Choice, runs: Sequence[SavedRun]) -> list[str]:
-    """The compared checkpoints, in the order in which they were chosen."""
-    names = other_checkpoints(wording.WITH, choice, runs, placeholder=wording.WITH_NONE, help=wording.WITH_HELP)
-    with st.container(horizontal=True, vertical_alignment="center", key="reference"):
-        st.markdown(wording.reference(plain(choice.checkpoint)))
-        buttons_of_steps(runs)
-    return names
 
 
 def _typed(names: Sequence[str]) -> Text | None:
@@ -115,44 +117,6 @@ def _typed(names: Sequence[str]) -> Text | None:
     with errors_shown():
         return text_on_screen(controls.read_typed_texts(typed))
     return None
-
-
-def _nothing_chosen(runs: Sequence[SavedRun]) -> None:
-    """Explain how to get a second checkpoint, with buttons to choose or make one."""
-    if is_public():
-        st.info(wording.CHOOSE_SECOND)
-        return
-    running_panel()
-    finished = [run.name for run in runs if run.progress.state == "finished"]
-    st.info(wording.NOTHING_CHOSEN if finished else wording.NOTHING)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        for name in finished:
-            st.button(
-                plain(name), key=f"with {name}", icon=":material/compare:", on_click=choose_others, args=([name],)
-            )
-        if not finished and trainings.running() is None:
-            st.button(
-                wording.MAKE_SAMPLE,
-                key="make sample",
-                icon=":material/download:",
-                help=wording.MAKE_SAMPLE_HELP,
-                on_click=_make_sample,
-            )
-        st.page_link(st.session_state["pages"]["finetune"], label=wording.FINETUNE, icon=":material/model_training:")
-
-
-def _make_sample() -> None:
-    with errors_shown():
-        trainings.start_sample()
-
-
-def _engines(choice: Choice, names: Sequence[str]) -> list[Engine]:
-    """The compared checkpoints that can be found; shows the errors of the others."""
-    engines = []
-    for name in names:
-        with errors_shown():
-            engines.append(controls.other_engine(choice, name))
-    return engines
 
 
 def _pairs(
@@ -193,11 +157,14 @@ def _draw(
     runs: Sequence[SavedRun],
     text: Text | None,
     corpus: tuple[Text, ...],
+    places: frame.Places,
+    far: float,
 ) -> None:
-    pair = pairs[0] if len(pairs) == 1 else _selected_pair(pairs)
-    texts = tuple(corpus[position] for position in pair.scored.positions)
+    with places.controls:
+        pair = pairs[0] if len(pairs) == 1 else _selected_pair(pairs)
+    texts, is_in_lesson = tuple(corpus[position] for position in pair.scored.positions), state.lesson_is_on("compare")
     if not pair.same_shape:
-        if first_screen_is_drawn() and not state.lesson_is_on("compare"):
+        if first_screen_is_drawn() and not is_in_lesson:
             from attention_sieve.dashboard.views.comparison.changes import unlike_shapes
 
             unlike_shapes(choice, pair, texts)
@@ -206,42 +173,58 @@ def _draw(
     training = training_of(pair.name, pair.engines[0].files.name, runs)
     shown = of_checkpoints(choice, pair, pairs, texts, training.sentence)
     a, b = (Visit(choice=choice, engine=engine, inference=inference, texts=corpus) for engine in pair.engines)
-    is_in_lesson = state.lesson_is_on("compare")
-    if not is_in_lesson:
-        summary(shown, partial(_remarks, pair, training))
-    elif shows("compare", "summary"):
-        st.markdown(f"**{what_changed_in_roles(shown)}**")
-    if text is not None:
-        same_head_in_both((a, b), shown, text)
+    if is_in_lesson:
+        _of_lesson((a, b), shown, text)
+        return
+    with places.finding:
+        say_what_changed(shown)
+        if training.chance is not None:
+            st.warning(wording.not_above_chance(training.chance), icon=":material/warning:")
+    with places.picture:
+        left, right = halves()
+        with left:
+            grid_between(shown, far)
+        with right:
+            head_shown(shown)
+            if text is not None:
+                arcs_between((a, b), shown, text, far)
     state.put_in_link(shown.heads)
     if not first_screen_is_drawn():
         return
     # Charts and tables import pandas, which would delay the first pictures.
     from attention_sieve.dashboard.views.comparison import changes
 
-    if is_in_lesson:
-        if shows("compare", "grids"):
-            changes.grids(shown)
-        return
     changes.save_comparison((a, b), pair, texts, shown.heads, text)
     if choice.corpus == controls.TYPED and choice.criterion.method == "test":
         st.info(wording.TYPED)
     steps = steps_of_one_run([shown.names[0], *(other.name for other in pairs)], runs)
     over = wording.OVER_CHECKPOINTS if steps is None else wording.OVER_STEPS
-    changes.changes(
-        replace(shown, sentences=(kept_sentences(a, pair.tests[0]), kept_sentences(b, pair.tests[1]))),
-        {over: partial(changes.over_checkpoints, choice, pair, pairs, steps)} if len(pairs) > 1 else {},
-        {
-            wording.LAYERS: partial(changes.per_layer, choice, pair),
-            wording.DIVERGENCE: partial(changes.how_far, choice, pair, pairs),
-        },
-        partial(changes.how_certain, choice, pair),
-    )
+    of_text = {} if text is None else {wording.SIDE_BY_SIDE: lambda shown, _: same_head_in_both((a, b), shown, text)}
+    with places.sections:
+        changes.changes(
+            replace(shown, sentences=(kept_sentences(a, pair.tests[0]), kept_sentences(b, pair.tests[1]))),
+            partial(_remarks, pair),
+            of_text | ({over: partial(changes.over_checkpoints, choice, pair, pairs, steps)} if len(pairs) > 1 else {}),
+            {
+                wording.LAYERS: partial(changes.per_layer, choice, pair),
+                wording.DIVERGENCE: partial(changes.how_far, choice, pair, pairs),
+            },
+            partial(changes.how_certain, choice, pair),
+        )
 
 
-def _remarks(pair: ComparedCheckpoint, training: TrainingHistory) -> None:
-    if training.chance is not None:
-        st.warning(wording.not_above_chance(training.chance), icon=":material/warning:")
+def _of_lesson(visits: Visits, shown: Compared, text: Text | None) -> None:
+    """What a step of a lesson speaks of."""
+    if shows("compare", "summary"):
+        st.markdown(f"**{what_changed_in_roles(shown)}**")
+    if text is not None:
+        same_head_in_both(visits, shown, text)
+    state.put_in_link(shown.heads)
+    if first_screen_is_drawn() and shows("compare", "grids"):
+        grids(shown)
+
+
+def _remarks(pair: ComparedCheckpoint) -> None:
     if n_other := n_other_tokens(pair):
         st.info(wording.other_tokens(n_other, len(pair.scored.positions)))
 

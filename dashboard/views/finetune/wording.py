@@ -56,6 +56,11 @@ def start(checkpoint: str) -> str:
     return f"Start from {short(checkpoint)}"
 
 
+def last_run(name: str, start: str, n_steps: int) -> str:
+    """The run that ended last; names are escaped already."""
+    return f"**{name}** was fine-tuned from {start} for {counted(n_steps, 'step')}."
+
+
 def where(folder: str) -> str:
     return f"They are in {folder}."
 

@@ -3,14 +3,12 @@
 from functools import partial
 from importlib import import_module
 
-from attention_sieve.dashboard.components.terms import sentence
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.grammar import wording
 
 
 def show() -> None:
     frame.head("Grammar")
-    sentence(wording.SEE, key="see grammar")
     frame.tabs("grammar section", {title: partial(_section, name) for title, name in wording.SECTIONS.items()})
 
 

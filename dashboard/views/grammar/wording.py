@@ -9,10 +9,6 @@ from attention_sieve.dashboard.wording import FROM_EVERYWHERE, NOT_SETTLED, besi
 
 SECTIONS: Final = {"Relations": "relations", "Coreference": "coreference", "Probes": "tree_probes"}
 """Package of each section by its title."""
-SEE: Final = (
-    'Do attention heads know grammar? Some look from a verb to its subject, or from "she" to the person meant, though '
-    "no head was trained for it. Three tabs count how often they are right."
-)
 CROSS: Final = (
     "Cross-attention links the words of two texts, but a dependency tree joins words of one. Choose encoder or decoder "
     "under Attention in the sidebar."

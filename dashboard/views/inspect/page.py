@@ -23,6 +23,7 @@ from attention_sieve.dashboard import controls, state
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
 from attention_sieve.dashboard.components.grid import GridOnText, frame_of, grid_of_text, patterns_of, pictures_of
+from attention_sieve.dashboard.drawer import test_settings
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.provenance import command, role_options
@@ -38,7 +39,7 @@ from attention_sieve.dashboard.views.decoder_notes import decoder_notes
 from attention_sieve.dashboard.views.evidence import ledger
 from attention_sieve.dashboard.views.evidence.ledger import keep_button, say_what_was_kept
 from attention_sieve.dashboard.views.frame import Visit
-from attention_sieve.dashboard.views.inspect import surprising_link, wording
+from attention_sieve.dashboard.views.inspect import sentences, surprising_link, wording
 from attention_sieve.dashboard.views.leading import begin_first_lesson, lesson_panel, shows
 from attention_sieve.dashboard.views.pickers import first_screen, one_of, toggle
 from attention_sieve.dashboard.views.riddle import show as riddle
@@ -52,7 +53,6 @@ from attention_sieve.dashboard.views.text.on_screen import (
     text_facts,
     text_on_screen,
 )
-from attention_sieve.dashboard.views.text.simple_patterns import strongest_link
 from attention_sieve.dashboard.views.word_links import wording as words_wording
 from attention_sieve.dashboard.views.word_links.choice import TABS, words_first
 from attention_sieve.dashboard.views.word_swap import choice as word_swap
@@ -69,9 +69,10 @@ _first_heads: Final[WeakKeyDictionary[TextAttention, Head]] = WeakKeyDictionary(
 def show() -> None:
     """Draw the page, or for a new visitor the riddle before it."""
     if word_swap.is_on():
-        import_module("attention_sieve.dashboard.views.word_swap.page").show(wording.PROMISE)
+        import_module("attention_sieve.dashboard.views.word_swap.page").show()
     elif not riddle.show(wording.PROMISE):
-        frame.page(shared_wording.TITLE, wording.SEE, _inspect, _notes, promise=wording.PROMISE)
+        about = frame.about_checkpoint()
+        frame.page(shared_wording.TITLE, "", _inspect, _notes, about=about, settings=partial(test_settings, _roles))
 
 
 def _notes() -> frame.Notes:
@@ -85,14 +86,13 @@ def _inspect() -> None:
     choice = state.choice()
     reads_one = st.session_state.get("kinds", ONE_STACK) == ONE_STACK or choice.kind == "encoder"
     lesson = st.container() if state.lesson_is_on("inspect") else None
-    if lesson is None and state.language() == ENGLISH:  # the sentences of the stories are English
-        stories.chips(reads_one, begin_first_lesson)
+    stories.take_example()
     at_first = EXAMPLE_TYPED if reads_one else PAIR_TYPED
     if choice.corpus in controls.PROBES:
         at_first = write_typed([controls.probe_text(choice)])
     elif choice.corpus in controls.SAMPLES_IN:
         at_first = write_typed(controls.corpus_texts(choice)[:1])
-    typed, text = _typed(at_first)
+    typed, text = _typed(at_first, reads_one)
     controls.heads_off(choice)
     slot = st.container()
     engine = controls.engine(choice)
@@ -113,7 +113,7 @@ def _inspect() -> None:
     if screen is None:
         return
     state.remember_off(choice)
-    with st.container():  # the grid below keeps its place
+    with st.container(key="finding"):  # the grid below keeps its place
         _notes_on_text(screen)
         waits = lesson is None and continuation is None and _answer(visit, screen, typed)
         if problem is not None:
@@ -135,12 +135,18 @@ def _draw(visit: Visit, screen: PassedText, beside: "Beside | None") -> bool | N
     """
     left, right, below = first_screen()
     with left:
-        grid_shows = _grid_controls()
+        squares = st.container()
+        with st.container(horizontal=True, key="grid switches"):
+            patterns = toggle(wording.PATTERNS, key="patterns", start=True)
+    by_corpus = beside is None and st.session_state.get("by") == wording.BY_CORPUS
+    grid_shows = _Shown(by_corpus, finer=bool(st.session_state.get("finer")), patterns=patterns)
+    with squares:
         decoder_notes(visit.choice)
         needs_tests = first_screen_is_drawn() or grid_shows.by_corpus
         tested = kept_corpus(visit) if visit.texts and needs_tests else None
         heads = _grid(visit, screen, tested, grid_shows, below)
-    arcs = partial(where_heads_look, _with_template(visit), screen, heads, GRID)
+    says = "" if beside is not None else sentences.says(visit, screen, tested, heads)
+    arcs = partial(where_heads_look, _with_template(visit), screen, heads, GRID, says=says)
     if beside is not None:
         with right:
             (beside.instead or partial(arcs, beside.asked))()
@@ -179,7 +185,10 @@ def _answer(visit: Visit, screen: PassedText, typed: str) -> bool:
     if stories.tell(typed, text_attention, visit.engine.files.fingerprint, partial(pin_word, text_attention)):
         surprising_link.take_as_answer(screen.text)
         return False
-    return stories.is_own(typed) and surprising_link.answer(visit, screen)
+    if not (stories.is_own(typed) or first_screen_is_drawn()):
+        surprising_link.keep_heads_of_link(screen.text)  # the first grid, of the example, does not wait for the store
+        return False
+    return surprising_link.answer(visit, screen)
 
 
 def _notes_on_text(screen: PassedText) -> None:
@@ -194,14 +203,18 @@ def _notes_on_text(screen: PassedText) -> None:
         st.info(shared_wording.not_known([(plain(part), plain(token)) for part, token in parts]))
 
 
-def _typed(at_first: str) -> tuple[str, Text]:
+def _typed(at_first: str, reads_one: bool) -> tuple[str, Text]:
     """The typed texts, `at_first` until the reader types, and the one on screen."""
     with st.container(horizontal=True, vertical_alignment="bottom", key="text row"):
         typed = controls.typed_texts(shared_wording.YOUR_TEXTS, "text", at_first, height="content")
         st.button(wording.LOOK, key="look", icon=":material/visibility:", help=wording.LOOK_HELP)  # a click is enough
-        keep_button()
+        if not state.lesson_is_on("inspect") and state.language() == ENGLISH:  # the sentences of stories are English
+            stories.examples(reads_one, begin_first_lesson)
         word_swap.change_a_word(typed)
-        pair_fields()
+        with st.popover(wording.MORE, key="more"):
+            st.markdown(shared_wording.PAIRS_HOWTO)
+            keep_button()
+            pair_fields()
         writing.write_button()
     texts = (text_of([typed], "The chat"),) if writing.is_chat() else controls.read_typed_texts(typed)
     text = text_on_screen(texts)
@@ -290,21 +303,12 @@ def _this_head(visit: Visit, screen: PassedText, tested: Corpus | None, heads: l
             offer_card(visit, screen, tested, heads[-1])
         if tested is not None:
             with described:
-                show_description(visit, tested, heads[-1], buttons, _in_text(screen, heads[-1]))
+                show_description(visit, tested, heads[-1], buttons, sentences.in_text(screen, heads[-1]))
         head_summary(visit, screen, tested, heads[-1])
     else:
         st.caption(wording.NO_HEAD)
     if tested is not None and ledger.is_typed(visit.choice):
         how_decided(visit, tested)
-
-
-def _in_text(screen: PassedText, head: Head) -> str:
-    """What a head does in the text on screen; empty where it links no two words."""
-    linked = strongest_link(screen.text_attention, head)
-    if linked is None:
-        return ""
-    query, key, share = linked
-    return wording.in_text(plain(query.text), plain(key.text), share)
 
 
 def _corpus_texts(choice: Choice) -> tuple[tuple[Text, ...], AnalysisError | None]:
@@ -381,8 +385,7 @@ def _grid_of_text(visit: Visit, screen: PassedText, label: str, shown: tuple[str
     )
 
 
-def _grid_controls() -> _Shown:
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        by_corpus = one_of(wording.BY, {wording.BY_TEXT: False, wording.BY_CORPUS: True}, key="by")
-        finer = toggle(shared_wording.FINER, key="finer")
-        return _Shown(by_corpus, finer, toggle(wording.PATTERNS, key="patterns", help=wording.PATTERNS_HELP))
+def _roles() -> None:
+    """Which roles the squares show."""
+    one_of(wording.BY, {wording.BY_TEXT: False, wording.BY_CORPUS: True}, key="by")
+    toggle(shared_wording.FINER, key="finer")

@@ -75,6 +75,12 @@ def answer(visit: Visit, screen: PassedText) -> bool:
     return False
 
 
+def keep_heads_of_link(text: Text) -> None:
+    """Leave the heads that the address names chosen when the text is answered in a later run."""
+    if link.asks_for([state.HEADS]):
+        st.session_state[ANSWERED] = _Answer(text)
+
+
 def take_as_answer(text: Text) -> None:
     """Take the chosen heads, those of a story, as the answer to a text; another text is then answered as usual."""
     st.session_state[ANSWERED] = _Answer(text, shown=tuple(st.session_state.get(state.HEADS) or ()))
@@ -107,13 +113,15 @@ def _texts(kind: Kind) -> tuple[Text, ...]:
 
 
 def _kept_links(visit: Visit, text_attention: TextAttention) -> tuple[SurprisingLink, ...] | None:
-    """The links of a text that stand out; None where habits are."""
+    """The links of a text that stand out, those between content words first; None where habits are."""
     if text_attention not in _links:
         habits = kept_habits(visit)
         if habits is None:
             return None
-        links = surprising_links(text_attention, habits)[:MOST_LINKS]
-        _links[text_attention] = tuple(each for each in links if each.stands_out)
+        links = [link for link in surprising_links(text_attention, habits) if link.stands_out]
+        # As each has the same place as before among its kind, the greatest excess stays first.
+        links.sort(key=lambda link: link.joins_function_words)
+        _links[text_attention] = tuple(links[:MOST_LINKS])
     return _links[text_attention]
 
 

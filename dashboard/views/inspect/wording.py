@@ -18,19 +18,11 @@ from attention_sieve.dashboard.wording import RESTS_ON_FIRST
 PROMISE: Final = "See what every attention head of a model looks at."
 LOOK: Final = "Look"
 LOOK_HELP: Final = "Runs the model on what you have typed, as Enter does. Shift+Enter begins a new line."
-SEE: Final = (
-    "Each square is a head, one of the model's ways of looking at a sentence; its letters say what it does in yours. "
-    "Click one and watch."
-)
+MORE: Final = "More"
 BY: Final = "Show roles for"
 BY_TEXT: Final = "this text"
 BY_CORPUS: Final = "the corpus"
 PATTERNS: Final = "Patterns"
-PATTERNS_HELP: Final = (
-    "Shows in each square where that head looks in your text. Down: the token that looks. Across: the token it looks "
-    "at. Point at a square, or go there with the arrow keys, to see the head's arcs; click it or press Enter to choose "
-    "it."
-)
 COLUMN_HERE: Final[dict[Scale, str]] = {
     "score": "Score on the text above, of the greatest score that any attention could have on it.",
     "share": "Share above chance on the text above: 0 for evenly spread attention, at most 1.",

@@ -1,6 +1,8 @@
 """Runs of the laboratory on its page: the form of a new one, the active one, and what can be done with each."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
+from itertools import pairwise
 from typing import Final
 
 import streamlit as st
@@ -21,6 +23,10 @@ RUN: Final = "model"
 """Key and query parameter of the run that is shown."""
 WATCHED: Final = "laboratory run watched"
 """Key of the run that this reader saw last."""
+PLAYING: Final = "film is on"
+"""Key of whether the saved steps are played."""
+BEAT: Final = 1.0
+"""Seconds that each is shown."""
 
 
 def training(*, has_form: bool) -> None:
@@ -64,6 +70,35 @@ def _begin(name: str, settings: LaboratorySettings, *, resume: bool = False) -> 
     st.session_state[RUN] = name
     st.session_state.pop(state.TOY_STEP, None)
     st.rerun()
+
+
+def play(saved: Sequence[int], step: int) -> None:
+    """A button that plays the saved steps one after the other, as a film, and stops it."""
+    is_on = bool(st.session_state.get(PLAYING)) and step != saved[-1]
+    st.session_state[PLAYING] = is_on
+    st.button(
+        wording.STOP_FILM if is_on else wording.PLAY,
+        key="play",
+        icon=":material/stop:" if is_on else ":material/play_arrow:",
+        on_click=_begin_film,
+        args=(saved, step, not is_on),
+    )
+    following = dict(pairwise(saved))
+    is_drawn_anew = iter([True])
+
+    @st.fragment(run_every=BEAT if is_on else None)
+    def beat() -> None:
+        if is_on and not next(is_drawn_anew, False):
+            st.session_state[state.TOY_STEP] = str(following[step])
+            st.rerun(scope="app")
+
+    beat()
+
+
+def _begin_film(saved: Sequence[int], step: int, is_wanted: bool) -> None:
+    st.session_state[PLAYING] = is_wanted
+    if is_wanted and step == saved[-1]:
+        st.session_state[state.TOY_STEP] = str(saved[0])
 
 
 def resume_or_delete(run: SavedRun) -> None:

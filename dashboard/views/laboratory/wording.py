@@ -1,5 +1,6 @@
 """Sentences of the page Laboratory."""
 
+from math import log
 from typing import Final
 
 from attention_sieve.core.laboratory import settings
@@ -66,11 +67,50 @@ WORSE: Final = "loss rises"
 BETTER: Final = "loss falls"
 IN_INSPECT: Final = "Inspect this step"
 IN_COMPARE: Final = "Compare with step 0"
+PLAY: Final = "Play"
+STOP_FILM: Final = "Stop the film"
+ANOTHER: Final = "Train another model"
+CARRY: Final = 0.5
+"""Share of what there is to lose, up to the loss of a guess, that heads carry together."""
+LITTLE: Final = 0.1
+"""Share of what heads carry together that one of them may cost to be little."""
+NO_COPIES_DRAWN: Final = "No head looks mostly at the copies where gaps are drawn."
 NO_COPIES: Final = "No head looks mostly at the copies, on either kind of probe text."
 
 
 def named(periods: settings.Periods, seed: int) -> str:
     return f"repeats-{periods}" + (f"-seed-{seed}" if seed else "")
+
+
+def finding(n_copying: int, losses: tuple[float, float, float]) -> str:
+    """What the copying rests on, in at most 20 words.
+
+    Args:
+        n_copying: number of heads with the induction role where gaps are drawn.
+        losses: of copied tokens, in nats: with all heads on, without the one of them that costs most, without all.
+    """
+    loss, without_one, without_all = losses
+    one, together = without_one - loss, without_all - loss
+    if not n_copying:
+        return NO_COPIES_DRAWN
+    if together < CARRY * (log(len(VOCABULARY)) - loss):
+        return f"{_heads(n_copying, 'looks', 'look')} at the copies, but the model does not yet rest on that."
+    if n_copying == 1:
+        return "One head carries the copying: without it the model hardly copies."
+    if one > LITTLE * together:
+        return f"{n_copying} heads carry the copying, and without one of them it is clearly worse."
+    return f"{n_copying} heads carry the copying, so losing one costs little."
+
+
+def losses(n_copying: int, losses: tuple[float, float, float]) -> str:
+    """The numbers behind it; arguments as of `finding`."""
+    loss, without_one, without_all = losses
+    alone = f"Loss of copied tokens: {loss:.2f} nats"
+    if not n_copying:
+        return f"{alone}; a guess: {log(len(VOCABULARY)):.2f}."
+    if n_copying == 1:
+        return f"{alone}; without it {without_all:.2f}."
+    return f"{alone}; without one of them at most {without_one:.2f}, without all {without_all:.2f}."
 
 
 def verdict(n_drawn: int, n_rulers: int) -> str:

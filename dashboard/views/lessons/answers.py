@@ -37,8 +37,13 @@ from attention_sieve.dashboard.views.lessons.outcomes import (
 )
 from attention_sieve.dashboard.views.lessons.sentences import FAR, NEAR, VerbAndObject
 from attention_sieve.dashboard.views.text import stories, wording
-from attention_sieve.dashboard.views.text.simple_patterns import MOSTLY, SimplePattern, share_on, simple_pattern
-from attention_sieve.dashboard.views.text.stories import LEAST_SHARE
+from attention_sieve.dashboard.views.text.simple_patterns import (
+    LEAST_SHARE,
+    MOSTLY,
+    SimplePattern,
+    share_on,
+    simple_pattern,
+)
 
 DOES: Final[dict[SimplePattern, str]] = {
     "previous word": "looks_back",

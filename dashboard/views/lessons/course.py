@@ -32,7 +32,7 @@ _GUESSES: Final = "lesson guesses"
 _BEFORE: Final = "before the lesson"
 """Key of the previous values of what lessons have set, by their keys."""
 _AT_FIRST: Final[Mapping[str, object]] = MappingProxyType(
-    {"text": EXAMPLE_TYPED, "patterns": False, state.OFF: [], "corpus": CORPORA[0], TYPED_TEXTS: "", state.WITH: []}
+    {"text": EXAMPLE_TYPED, "patterns": True, state.OFF: [], "corpus": CORPORA[0], TYPED_TEXTS: "", state.WITH: []}
     | {state.TOY_OFF: [], state.TEXT_LANGUAGE: ENGLISH_TEXTS}
 )
 """Default values, for readers who opened a link to a step and have not been on the page yet."""

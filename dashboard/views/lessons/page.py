@@ -26,8 +26,7 @@ _UNKNOWN: Final = "unknown code"
 
 def show() -> None:
     in_words = language()
-    frame.head(say(in_words, "page"), settings=lambda: None)
-    st.markdown(say(in_words, "page_see"))
+    frame.head(say(in_words, "page"), about=say(in_words, "page_see"), settings=lambda: None)
     if len(languages()) > 1:
         st.selectbox(say(in_words, "language"), languages(), key=LANGUAGE, bind="query-params", persist_state="session")
     _i_have_a_code()

@@ -33,8 +33,8 @@ from attention_sieve.dashboard.views.arcs import maps_of
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.riddle import wording
 from attention_sieve.dashboard.views.text.on_screen import waiting
-from attention_sieve.dashboard.views.text.simple_patterns import resting_places, simple_pattern
-from attention_sieve.dashboard.views.text.stories import LEAST_SHARE, been_here
+from attention_sieve.dashboard.views.text.simple_patterns import LEAST_SHARE, resting_places, simple_pattern
+from attention_sieve.dashboard.views.text.stories import been_here
 
 MOST_OTHERS: Final = 2
 """Other words that are named where a guess looks at the antecedent from them as well."""

@@ -7,14 +7,19 @@ import numpy as np
 
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.roles.controls import SEEDS, Control
+from attention_sieve.core.roles.roles import role_title
 from attention_sieve.core.statistics.cases import LEAST_TIMES
 from attention_sieve.dashboard.figures.figure import counted
+from attention_sieve.dashboard.figures.roles.chance import written
+from attention_sieve.dashboard.plain import plain
 
-SWITCH_HELP: Final = (
+COUNT: Final = "Count what chance gives"
+COUNT_HELP: Final = (
     "Counts the same roles by the same rule with permuted keys, with shuffled words, and under random weights "
     f"({len(SEEDS)} seeds). The results are kept, and changing tau needs no further pass."
 )
-CHECKPOINT: Final = "this checkpoint"
+WHAT_CHANCE_GIVES: Final = "What would chance give?"
+
 BACK: Final = "Back to this checkpoint"
 ANSWERS: Final[dict[Control, str]] = {
     "permuted keys": (
@@ -35,12 +40,11 @@ def doing(name: str) -> str:
     return f"Scoring texts {_under(name)}"
 
 
-def count(heads: Sequence[int]) -> str:
-    """Number of heads under a control; mean and range over seeds."""
-    if len(heads) == 1:
-        return str(heads[0])
-    low, high = min(heads), max(heads)
-    return str(low) if low == high else f"{np.mean(heads):.1f} ({low} to {high})"
+def beside(role: str, counts: Mapping[str, Sequence[int]]) -> str:
+    """How many heads hold a role, beside the control under which most do; counts by names of `chance_strip`."""
+    (_, here), *under = counts.items()
+    control, heads = max(under, key=lambda counted: np.mean(counted[1]))
+    return f"**{plain(role_title(role))}**: {written(here)} here, {written(heads)} {_under(control)}."
 
 
 def answer(
@@ -52,7 +56,7 @@ def answer(
         role for role, heads in control_heads.items() if role not in none and np.mean(heads) >= checkpoint_heads[role]
     ]
     fewer = [
-        f"{role}, {count(heads)} instead of {checkpoint_heads[role]}"
+        f"{role}, {written(heads)} instead of {checkpoint_heads[role]}"
         for role, heads in control_heads.items()
         if role not in none + as_many
     ]

@@ -14,28 +14,41 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.roles.card import role_card
-from attention_sieve.core.roles.hypotheses import HeadTests
+from attention_sieve.core.roles.hypotheses import HeadTests, tested_roles
 from attention_sieve.core.roles.measures import Scale
-from attention_sieve.core.roles.roles import role_title, shown_roles
+from attention_sieve.core.roles.roles import combinations, role_title, shown_roles
 from attention_sieve.core.roles.tables import head_table
 from attention_sieve.core.statistics.by_role import overlap
+from attention_sieve.dashboard import link
 from attention_sieve.dashboard import wording as shared_wording
+from attention_sieve.dashboard.components.source import Selection
+from attention_sieve.dashboard.components.venn import role_venn
 from attention_sieve.dashboard.figures.figure import Figure
+from attention_sieve.dashboard.figures.roles.combinations import NO_ROLE as NO_HELD
+from attention_sieve.dashboard.figures.roles.combinations import Overlaps
 from attention_sieve.dashboard.figures.roles.distributions import Violins
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 from attention_sieve.dashboard.figures.roles.layers import heads_per_layer
 from attention_sieve.dashboard.figures.roles.p_values import p_value_against_score, p_value_scatter
-from attention_sieve.dashboard.files.downloads import table_downloads
+from attention_sieve.dashboard.figures.roles.venn_svg import venn_svg
+from attention_sieve.dashboard.files.downloads import drawing_downloads, table_downloads
 from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.pickers import from_list, one_of, some_of, toggle
 from attention_sieve.dashboard.views.role_grid.grid import number_columns
 from attention_sieve.dashboard.views.roles import wording
+from attention_sieve.dashboard.views.roles.chance import Controlled
 
 EXPLAINED: Final = {
     "stability": st.column_config.NumberColumn(format="percent", help=wording.STABILITY),
     "rests_on_first": st.column_config.CheckboxColumn(shared_wording.RESTS_ON_FIRST, help=wording.RESTS_HELP),
 }
 """Columns that only tables of texts have."""
+
+REGION: Final = "region"
+VENN_ROLES: Final = "venn roles"
+MOST_VENN: Final = 4
+NO_ROLE: Final = "none"
+"""Value in the link for heads without a role."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -58,6 +71,8 @@ class TestedRoles:
     """Changes whenever the grid has to take over the chosen heads."""
     facts: dict[str, str]
     """Provenance of files."""
+    control_facts: dict[str, str]
+    """Of those on the controls."""
     grid: Callable[[], RoleGrid]
     """The grid of all roles."""
     distribution: Callable[[Violins], Figure]
@@ -68,6 +83,8 @@ class TestedRoles:
     """Key of the tabs in the session and in the link."""
     views: Mapping[str, Callable[["TestedRoles"], None]]
     """Draws each tab that roles from elsewhere do not have, by its title."""
+    control: Callable[[], tuple[Controlled, ...]] = tuple
+    """Draws a button to count what chance gives, unless that is kept; all controls, or none."""
     note: str | None = None
     """A further sentence about the texts."""
     removed: tuple[Head, ...] = ()
@@ -92,6 +109,58 @@ class TestedRoles:
         return self.coarse_and_fine[0]
 
 
+def _counts(shown: TestedRoles, roles: tuple[str, ...]) -> dict[frozenset[str], int]:
+    heads_by_roles = combinations(shown.tests.holds, shown.tests.roles, roles).items()
+    counts = {held: len(set(heads) - set(shown.removed)) for held, heads in heads_by_roles}
+    return {held: n_heads for held, n_heads in counts.items() if n_heads}
+
+
+def venn_roles(shown: TestedRoles) -> tuple[str, ...]:
+    """The roles of the Venn diagram: those that the reader has picked, if they are two or more, else the first four."""
+    tested = tested_roles(shown.tests, shown.coarse)
+    picked = tuple(role for role in tested if role in st.session_state.get(VENN_ROLES, ()))
+    return picked if len(picked) > 1 else tested[:MOST_VENN]
+
+
+def combined(shown: TestedRoles) -> None:
+    """Draw the overlaps; the selected combination is stored in the session and in the link."""
+    tested, diagram = tested_roles(shown.tests, shown.coarse), st.container()
+    st.multiselect(
+        "Roles in the diagram",
+        tested,
+        format_func=role_title,
+        key=VENN_ROLES,
+        max_selections=MOST_VENN,
+        placeholder="the first four; pick two to four",
+        bind="query-params",
+        persist_state="session",
+    )
+    roles = venn_roles(shown)
+    none = NO_HELD if roles == tested else "none of these"
+    overlaps = Overlaps(roles=roles, combinations=_counts(shown, roles), none=none)
+    with diagram:
+        region = role_venn(
+            overlaps, Selection("venn", _selected(overlaps.combinations), roles), shared_wording.OVERLAPS
+        )
+    st.session_state[REGION] = region
+    link.put([REGION], {} if region is None else {REGION: ",".join(region) or NO_ROLE})
+    drawing_downloads("overlap", shared_wording.OVERLAPS, shown.facts, partial(venn_svg, overlaps))
+
+
+def selected_region(shown: TestedRoles) -> tuple[str, ...] | None:
+    """The combination of roles in the link on a first visit, else the one that was selected last."""
+    return _selected(_counts(shown, venn_roles(shown)))
+
+
+def _selected(counts: Mapping[frozenset[str], int]) -> tuple[str, ...] | None:
+    if (requested := link.take(REGION)) is not None:
+        roles = () if requested == NO_ROLE else tuple(requested.split(","))
+        st.session_state[REGION] = roles if frozenset(roles) in counts else None
+        if frozenset(roles) not in counts:
+            link.say(wording.no_such_region(link.quoted(requested)))
+    return st.session_state.get(REGION)
+
+
 def per_layer(shown: TestedRoles) -> None:
     tests = shown.tests
     n_present = (~np.isnan(tests.mean)).any(axis=0).sum(axis=1)
@@ -104,7 +173,7 @@ def per_layer(shown: TestedRoles) -> None:
 
 
 def p_values(shown: TestedRoles) -> None:
-    figures = {"heads in order": p_value_scatter, "mean score": p_value_against_score}
+    figures = {"mean score": p_value_against_score, "heads in order": p_value_scatter}
     figure = one_of("Across", figures, key="p across")
     chart("p-values", figure(shown.tests, shown.coarse, shown.scale), shown.facts)
 

@@ -34,7 +34,6 @@ from attention_sieve.dashboard.views.corpus import Corpus, kept_matches
 from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences, with_sentences
 from attention_sieve.dashboard.views.evidence import wording as evidence_wording
 from attention_sieve.dashboard.views.frame import Visit
-from attention_sieve.dashboard.views.heads_off import say_role_changes
 from attention_sieve.dashboard.views.pickers import from_list, halves, one_of, toggle
 from attention_sieve.dashboard.views.results import wording as results_wording
 from attention_sieve.dashboard.views.results.chosen import Opened, busiest, parts_of
@@ -91,6 +90,8 @@ def of_texts(visit: Visit, tested: Corpus, all_on: Corpus | None = None) -> Test
         heads=heads,
         reset=(files.name, files.fingerprint, state.n_pushed()),
         facts=corpora.facts(visit, tested),
+        control=partial(chance.controlled, visit, tested),
+        control_facts=corpora.facts(visit, tested, "controls"),
         grid=grid,
         distribution=distribution,
         rows=partial(_rows, visit, tested),
@@ -98,7 +99,7 @@ def of_texts(visit: Visit, tested: Corpus, all_on: Corpus | None = None) -> Test
         views=views,
         note=tested.finding.note,
         removed=visit.removed,
-        remarks=partial(_remarks, visit, tested, all_on),
+        remarks=partial(_remarks, visit, tested),
         offer=offer,
     )
 
@@ -114,11 +115,9 @@ def _rows(visit: Visit, tested: Corpus) -> pd.DataFrame:
     return table
 
 
-def _remarks(visit: Visit, tested: Corpus, all_on: Corpus | None, shown: TestedRoles) -> None:
+def _remarks(visit: Visit, tested: Corpus, shown: TestedRoles) -> None:
     tests, (coarse, fine) = shown.tests, shown.coarse_and_fine
     how_decided(visit, tested)
-    if all_on is not None:
-        say_role_changes(tests, all_on.tests, coarse)
     if (rests := tested.finding.rests_on_first) is not None:
         n_resting = {role: int(rests[tests.roles.index(role)].sum()) for role in coarse}
         if sentence := wording.rests_on_first(n_resting, n_holding(tests, coarse)):
@@ -191,6 +190,7 @@ def of_corpus(opened: Opened) -> TestedRoles:
         heads=opened.heads(busiest(tests)),
         reset=opened.reset,
         facts=opened.facts,
+        control_facts=without_command(opened.facts),
         grid=lambda: grid_of(tests, (uniform, greatest), label, settings.scale, opened.choice.correction),
         distribution=distribution,
         rows=lambda: head_table(tests),

@@ -1,10 +1,11 @@
 """Sentences of the page Roles."""
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Final, get_args
 
 from attention_sieve.core.roles.measures import SyntacticDirection
-from attention_sieve.core.roles.roles import role_title
+from attention_sieve.core.roles.roles import role_named, role_title
 from attention_sieve.core.roles.rules import READERS, Relative
 from attention_sieve.core.roles.sinks import SINK_ANALYSIS, SinkFinding
 from attention_sieve.core.roles.uncertainty.sensitivity import LEAST_TEXTS
@@ -29,6 +30,7 @@ RESTS_HELP: Final = (
     "Such a head holds the role no more when the first token of the text, at which many heads of decoders rest, is "
     "left out of the role's keys and of chance."
 )
+LIMITS: Final = "How far can these counts be trusted?"
 STABILITY: Final = f"Stability: {STABLE}."
 TOO_FEW_TO_DRAW: Final = (
     f"How the counts depend on the number of texts is drawn only for {LEAST_TEXTS} texts or more. Choose a larger "
@@ -38,6 +40,13 @@ OVERLAP: Final = (
     "How many heads hold both of two roles, also as shares of the heads that hold the first role, the second, or "
     "either."
 )
+
+
+def finding(n_any: int, n_heads: int, counts: Mapping[str, int | None]) -> str:
+    """How many heads hold a role, and what most of them look at; None is the count of a role that was not tested."""
+    sentence = f"**{n_any} of {n_heads} heads** {'holds' if n_any == 1 else 'hold'} a role"
+    role, n_most = max(((role, count or 0) for role, count in counts.items()), key=itemgetter(1), default=("", 0))
+    return f"{sentence}; {n_most} look at {plain(role_named(role).expects)}." if n_most > 1 else f"{sentence}."
 
 
 def looks_back(direction: SyntacticDirection) -> str:

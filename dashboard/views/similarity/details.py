@@ -5,10 +5,12 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 import streamlit as st
+from jaxtyping import Bool
 
 from attention_sieve.core.attention.settings import head_name
 from attention_sieve.core.similarity.analysis import distance_table
-from attention_sieve.core.similarity.distances import MOST, layer_distances, nearest_heads
+from attention_sieve.core.similarity.distances import MOST, layer_distances, nearest_heads, within_and_between
+from attention_sieve.core.similarity.layout import HeadPlane, groups
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
 from attention_sieve.dashboard.figures.similarity.dendrogram import dendrogram
@@ -32,9 +34,7 @@ def nearest(similar: Similar) -> None:
     left, right = halves()
     with left:
         heads = _map(similar)
-    state.put_in_link(heads)
     with right:
-        st.subheader(wording.CHOSEN)
         if not heads:
             st.info(wording.NONE_CHOSEN)
             return
@@ -78,30 +78,37 @@ def _map(similar: Similar) -> list[tuple[int, int]]:
     return show_head_map(picture, selection, file="distances", facts=similar.facts)
 
 
-def points(similar: Similar) -> None:
-    plane = similar.arranged.plane
-    st.markdown(wording.distances_shown(plane.shown))
+def left_outside(plane: HeadPlane) -> Bool[np.ndarray, "layer head"]:
+    """The heads that the map shows at its rim alone; the reader may have all heads in it."""
     outside = outermost(plane)
     if names := [head_name(int(layer), int(head)) for layer, head in np.argwhere(outside)]:
         views = {wording.MOST_HEADS: outside, wording.ALL_HEADS: np.zeros_like(outside)}
         outside = one_of(wording.VIEW, views, key="similarity view", help=wording.view_help(names))
-    left, right = halves()
-    with left:
-        figure = heads_by_kind(plane, similar.kinds, similar.heads, outside)
-        chart(f"heads by {similar.kinds.title}", figure, similar.facts, wording.CLARK_6, selects=True)
-    with right:
+    return outside
+
+
+def points(similar: Similar, outside: Bool[np.ndarray, "layer head"], by: str) -> None:
+    """The map of heads, by kind or by layer."""
+    plane = similar.arranged.plane
+    if by == wording.LAYER:
         figure = heads_by_layer(plane, similar.heads, outside)
-        chart("heads by layer", figure, similar.facts, wording.CLARK_6, selects=True)
+    else:
+        figure = heads_by_kind(plane, similar.kinds, similar.heads, outside)
+    chart(f"heads by {by}", figure, similar.facts, wording.CLARK_6, large=True, selects=True)
 
 
 def tree(similar: Similar) -> None:
-    figure = dendrogram(similar.arranged.tree, similar.kinds, similar.heads, similar.unit)
+    arranged = similar.arranged
+    sizes = [len(part) for part in groups(arranged.tree)]
+    st.markdown(wording.groups_of(sizes, arranged.tree.cut, similar.unit))
+    figure = dendrogram(arranged.tree, similar.kinds, similar.heads, similar.unit)
     chart("tree of heads", figure, similar.facts, wording.NO_FIGURE, selects=True)
 
 
 def layers(similar: Similar) -> None:
-    st.markdown(wording.LAYERS_NOTE)
-    values = layer_distances(similar.arranged.distances)
+    distances = similar.arranged.distances
+    st.markdown(f"{wording.LAYERS_NOTE} {wording.within_a_layer(*within_and_between(distances), similar.unit)}")
+    values = layer_distances(distances)
     names = tuple(f"L{layer}" for layer in range(len(values)))
     title, sides = "Mean distance between the heads of two layers", ("layer", "other layer")
     figure = distance_matrix(values, *(MatrixSide(side, names) for side in sides), title=title, unit=similar.unit)

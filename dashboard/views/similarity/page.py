@@ -15,9 +15,7 @@ from attention_sieve.core.similarity.distances import (
     DistanceSettings,
     closest_pair,
     present_heads,
-    within_and_between,
 )
-from attention_sieve.core.similarity.layout import groups
 from attention_sieve.core.surface.analysis import SURFACE_ANALYSIS
 from attention_sieve.core.surface.statistics import behaviours
 from attention_sieve.dashboard import state
@@ -33,7 +31,7 @@ from attention_sieve.dashboard.views.distances import ALL_TEXTS, N_TEXTS, N_TEXT
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.pickers import one_of
 from attention_sieve.dashboard.views.similarity import wording
-from attention_sieve.dashboard.views.similarity.details import layers, nearest, pairs, points, table, tree
+from attention_sieve.dashboard.views.similarity.details import layers, left_outside, nearest, pairs, points, table, tree
 from attention_sieve.dashboard.views.similarity.numbers import (
     HOW_FAR_KEY,
     MEAN_UNIT,
@@ -56,36 +54,43 @@ def _similar() -> None:
     if visit is None:
         return
     n_texts = (*map(str, N_TEXTS), ALL_TEXTS)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    places = frame.places()
+    with places.controls:
         one_of(wording.N_TEXTS, _by_name(n_texts), key=N_TEXTS_KEY, start=str(USUAL), help=wording.N_TEXTS_HELP)
         smoothed = one_of(wording.HOW_FAR, wording.SMOOTHED, key=HOW_FAR_KEY, help=wording.HOW_FAR_HELP)
-        one_of(wording.COLOUR, _by_name((wording.BEHAVIOUR, wording.ROLE)), key=COLOUR_KEY, help=wording.COLOUR_HELP)
+        by = one_of(wording.COLOUR, _by_name(wording.COLOURS), key=COLOUR_KEY, help=wording.COLOUR_HELP)
         more = st.popover(shared_wording.SETTINGS, icon=":material/tune:")
     settings = chosen_settings(DistanceSettings(smoothed=smoothed), "similarity", more, {"rows": wording.ROWS_COMPARED})
     compared = replace(visit, texts=compared_texts(visit.texts))
-    found = analysed(compared, SIMILARITY_ANALYSIS, settings)
-    if found is None:
-        return
-    n_layers, n_heads = found.finding.shape
-    if present_heads(found.finding.mean).sum() < 2:
-        st.info(wording.NO_SECOND_HEAD)
-        return
-    arrangement = arranged(found.finding, smoothed=smoothed)
-    unit = SUM_UNIT if smoothed else MEAN_UNIT
-    _summary(arrangement, unit, len(visit.texts))
-    kinds = _kinds(visit, compared, (n_layers, n_heads))
+    with places.finding:
+        found = analysed(compared, SIMILARITY_ANALYSIS, settings)
+        if found is None:
+            return
+        n_layers, n_heads = found.finding.shape
+        if present_heads(found.finding.mean).sum() < 2:
+            st.info(wording.NO_SECOND_HEAD)
+            return
+        arrangement = arranged(found.finding, smoothed=smoothed)
+        unit = SUM_UNIT if smoothed else MEAN_UNIT
+        _say(arrangement, unit, len(visit.texts))
+        kinds = _kinds(visit, compared, (n_layers, n_heads))
     pair = closest_pair(arrangement.distances)
-    _draw(
-        Similar(
-            engine=visit.engine,
-            arranged=arrangement,
-            unit=unit,
-            kinds=kinds,
-            heads=state.chosen_heads(n_layers, n_heads, pair[0] if pair else (0, 0)),
-            facts=provenance.corpus_facts(visit.choice, visit.engine, found.finding.n_texts) | found.facts(),
-            sentences=kept_sentences(visit),
-        )
+    similar = Similar(
+        engine=visit.engine,
+        arranged=arrangement,
+        unit=unit,
+        kinds=kinds,
+        heads=state.chosen_heads(n_layers, n_heads, pair[0] if pair else (0, 0)),
+        facts=provenance.corpus_facts(visit.choice, visit.engine, found.finding.n_texts) | found.facts(),
+        sentences=kept_sentences(visit),
     )
+    with places.controls:
+        outside = left_outside(arrangement.plane)
+    with places.picture:
+        points(similar, outside, by)
+    with places.sections:
+        _sections(similar)
+    state.put_in_link(similar.heads)
 
 
 def _by_name(names: Sequence[str]) -> dict[str, str]:
@@ -93,17 +98,17 @@ def _by_name(names: Sequence[str]) -> dict[str, str]:
     return {name: name for name in names}
 
 
-def _summary(arranged: Arranged, unit: str, n_all: int) -> None:
+def _say(arranged: Arranged, unit: str, n_all: int) -> None:
     pair = closest_pair(arranged.distances)
-    summary = wording.summary(
-        None if pair is None else (head_name(*pair[0]), head_name(*pair[1]), pair[2]),
-        *within_and_between(arranged.distances),
-        unit,
-        (arranged.divergences.n_texts, n_all),
-        int(present_heads(arranged.distances).sum()),
+    frame.say_finding(
+        wording.NO_PAIR if pair is None else wording.closest(head_name(*pair[0]), head_name(*pair[1])),
+        wording.summary(
+            None if pair is None else pair[2],
+            unit,
+            (arranged.divergences.n_texts, n_all),
+            int(present_heads(arranged.distances).sum()),
+        ),
     )
-    sizes = [len(part) for part in groups(arranged.tree)]
-    st.markdown(f"{summary} {wording.groups_of(sizes, arranged.tree.cut, unit)}")
 
 
 def _kinds(visit: Visit, compared: Visit, shape: tuple[int, int]) -> HeadKinds:
@@ -131,15 +136,14 @@ def _roles(visit: Visit, shape: tuple[int, int]) -> HeadKinds:
     return HeadKinds(title=wording.ROLE, looks=role_looks(coarse), of=kind_indices)
 
 
-def _draw(similar: Similar) -> None:
+def _sections(similar: Similar) -> None:
     frame.tabs(
         "similarity details",
         {
-            wording.MAP: lambda: points(similar),
+            wording.CHOSEN: lambda: nearest(similar),
             wording.TREE: lambda: tree(similar),
             wording.LAYERS: lambda: layers(similar),
             wording.PAIR: lambda: pairs(similar),
             wording.TABLE: lambda: table(similar),
         },
     )
-    nearest(similar)

@@ -27,7 +27,6 @@ SEE: Final = (
     "see which heads are most like it."
 )
 CHOSEN: Final = "Most similar heads"
-MAP: Final = "Map"
 TREE: Final = "Dendrogram"
 LAYERS: Final = "Layers"
 PAIR: Final = "Two layers"
@@ -54,6 +53,8 @@ HOW_FAR_HELP: Final = (
 COLOUR: Final = "Colour by"
 BEHAVIOUR: Final = "behaviour"
 ROLE: Final = "role"
+LAYER: Final = "layer"
+COLOURS: Final = (BEHAVIOUR, ROLE, LAYER)
 COLOUR_HELP: Final = (
     "Behaviour: what gets most of a head's attention, as the paper labels heads. (The page Where heads look calls a "
     "head positional by its most attended token, special tokens left out. So a head that keeps most of its "
@@ -61,6 +62,7 @@ COLOUR_HELP: Final = (
     "coarse role that the head holds over the corpus, as on the page Roles. Each needs its own forward pass, unless "
     "it has been made already."
 )
+NO_PAIR: Final = "No two heads can be compared."
 NO_SECOND_HEAD: Final = "This checkpoint has only one head, so there is nothing to compare it with."
 NO_BEHAVIOUR: Final = "Behaviours are left out until the forward pass for them has finished."
 VIEW: Final = "View"
@@ -95,30 +97,27 @@ COLUMNS: Final = {
 """Columns of the table of pairs: label and explanation."""
 
 
-def summary(
-    closest: tuple[str, str, float] | None,
-    within: float,
-    between: float,
-    unit: str,
-    n_texts: tuple[int, int],
-    n_heads: int,
-) -> str:
-    """The closest pair, and whether heads of the same layer are more alike than others (NaN without such pairs)."""
+def closest(head: str, other: str) -> str:
+    return f"**{head} and {other}** look at the same words most closely."
+
+
+def summary(distance: float | None, unit: str, n_texts: tuple[int, int], n_heads: int) -> str:
+    """How close the closest pair is, of how many heads on how many texts."""
     n_compared, n_all = n_texts
-    texts = f"{n_compared:,} of {n_all:,} texts, evenly spaced" if n_compared < n_all else counted(n_all, "text")
-    sentences = [f"{counted(n_heads, 'head')} compared on {texts}."]
-    if closest is not None:
-        sentences.append(
-            f"**{closest[0]} and {closest[1]}** look at the same words most closely ({closest[2]:.3g} {unit} apart; "
-            "0 is equal attention)."
-        )
-    if within == within and between == between:
-        closer = "more" if within < between else "no more"
-        sentences.append(
-            f"Heads of one layer are {closer} alike than heads of different layers ({within:.3g} against "
-            f"{between:.3g} {unit} on average)."
-        )
-    return " ".join(sentences)
+    texts = f"{n_compared:,} of {n_all:,} texts" if n_compared < n_all else counted(n_all, "text")
+    compared = f"{counted(n_heads, 'head')} compared on {texts}."
+    return compared if distance is None else f"{distance:.3g} {unit} apart; 0 is equal. {compared}"
+
+
+def within_a_layer(within: float, between: float, unit: str) -> str:
+    """Whether heads of the same layer are more alike than others; empty without such pairs (NaN)."""
+    if within != within or between != between:
+        return ""
+    closer = "more" if within < between else "no more"
+    return (
+        f"Heads of one layer are {closer} alike than heads of different layers ({within:.3g} against {between:.3g} "
+        f"{unit} on average)."
+    )
 
 
 def groups_of(sizes: Sequence[int], cut: float, unit: str) -> str:

@@ -4,8 +4,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from attention_sieve.core.attention.settings import highest_head
 from attention_sieve.core.corpus.results import Results
@@ -16,14 +16,14 @@ from attention_sieve.core.surface.analysis import (
 )
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard import wording as shared_wording
-from attention_sieve.dashboard.figures.surface.scatter import TITLES
+from attention_sieve.dashboard.figures.surface.scatter import TITLES, panels_of
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.provenance import reads, without_command
-from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.analysis import Analysed, analysed, chosen_settings
 from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences
-from attention_sieve.dashboard.views.pickers import toggle
+from attention_sieve.dashboard.views.frame import Places
+from attention_sieve.dashboard.views.pickers import one_of, toggle
 from attention_sieve.dashboard.views.results import wording as results_wording
 from attention_sieve.dashboard.views.results.chosen import Opened, opened_results, say_what, texts_or_results
 from attention_sieve.dashboard.views.surface import wording
@@ -32,9 +32,9 @@ from attention_sieve.dashboard.views.surface.panels import (
     Surface,
     agreement,
     entropy_panels,
-    mostly,
-    share_panels,
-    summary,
+    say,
+    say_denominators,
+    share_panel,
 )
 from attention_sieve.dashboard.views.surface.tables import (
     chosen_heads_table,
@@ -55,11 +55,10 @@ def _over_texts() -> None:
     visit = frame.visit()
     if visit is None:
         return
-    headline, details = st.container(key="surface headline"), st.container(key="surface views")
-    settings_slot = st.container()
-    for container in (headline, details):
-        container.empty()  # without an element the container would take up no space
-    with settings_slot:
+    places = frame.places()
+    with places.sections:
+        details = st.container(key="surface views")
+        details.empty()  # without an element the container would take up no space
         folded = st.expander(shared_wording.SETTINGS)
         with folded:
             usual = SurfaceSettings(
@@ -68,16 +67,10 @@ def _over_texts() -> None:
                 alpha=visit.choice.criterion.alpha,
             )
         settings = chosen_settings(usual, "surface", folded, {"punctuation": wording.PUNCTUATION})
-    with headline:
+    with places.finding:
         found = analysed(visit, SURFACE_ANALYSIS, settings)
-    if found is None:
-        return
-    surface = _of_texts(found)
-    with headline:
-        _headline(surface)
-    with details:
-        _draw(surface)
-        frame.link_to_inspect(surface.heads)
+    if found is not None:
+        _draw(_of_texts(found), places, details)
 
 
 def _of_texts(found: Analysed[SurfaceSettings, SurfaceFinding]) -> Surface:
@@ -107,11 +100,12 @@ def _of_texts(found: Analysed[SurfaceSettings, SurfaceFinding]) -> Surface:
 
 
 def _over_corpus(results: Results) -> None:
-    opened = opened_results(results, "surface")
-    say_what(opened)
-    surface = _of_corpus(opened)
-    _headline(surface)
-    _draw(surface)
+    places = frame.places()
+    with places.controls:
+        opened = opened_results(results, "surface")
+    with places.sections:
+        say_what(opened)
+    _draw(_of_corpus(opened), places, places.sections)
 
 
 def _of_corpus(opened: Opened) -> Surface:
@@ -137,27 +131,25 @@ def _of_corpus(opened: Opened) -> Surface:
     )
 
 
-def _headline(surface: Surface) -> None:
-    statistics, said = surface.statistics, summary(surface)
-    st.markdown(said if surface.n_texts >= wording.FEW_TEXTS else f"{said} {wording.FEW}")
-    shares = mostly(statistics).items()
-    most = {name: np.flatnonzero(share.mean(axis=1) > wording.MOST).tolist() for name, share in shares}
-    if any(most.values()):
-        st.markdown(plain(wording.most_of_layers({name: of_name for name, of_name in most.items() if of_name})))
-    if not np.isfinite(statistics.of("distance")).any():
-        st.info(wording.NO_NEIGHBOURS)
-    if surface.as_in_code:
-        st.caption(wording.BY_CODE)
-
-
-def _draw(surface: Surface) -> None:
+def _draw(surface: Surface, places: Places, details: DeltaGenerator) -> None:
+    with places.finding:
+        say(surface)
+    with places.controls:
+        options = {wording.PANELS[name]: name for name in panels_of(surface.statistics)}
+        name = one_of(wording.SHARES, options, key="surface shares") if options else None
+        if name == "neighbours":
+            say_denominators(surface)
+        frame.link_to_inspect(surface.heads)
+    if name is not None:
+        with places.picture:
+            share_panel(surface, name)
     views = {
-        wording.SHARES: share_panels,
         wording.ENTROPY: entropy_panels,
         wording.CHOSEN: chosen_heads_table,
         wording.HEADS: head_grid,
         **surface.views,
         wording.TABLE: table,
     }
-    frame.tabs(surface.tabs, {title: partial(draw, surface) for title, draw in views.items()})
+    with details:
+        frame.tabs(surface.tabs, {title: partial(draw, surface) for title, draw in views.items()})
     state.put_in_link(surface.heads)

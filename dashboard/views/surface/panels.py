@@ -13,9 +13,11 @@ from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.surface.statistics import HeadLabels, HeadStatistics
 from attention_sieve.dashboard.figures.surface.gradient_lines import agreement_lines
 from attention_sieve.dashboard.figures.surface.scatter import TITLES, entropy_panel, panels_of, share_scatter
+from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.descriptions.sentences import Sentences
-from attention_sieve.dashboard.views.pickers import halves, thirds
+from attention_sieve.dashboard.views.pickers import halves
 from attention_sieve.dashboard.views.surface import wording
 
 MOSTLY: Final = {"first": "the first token", "cls": "[CLS]", "sep": "[SEP]"}
@@ -60,30 +62,39 @@ def mostly(statistics: HeadStatistics) -> dict[str, Float[np.ndarray, "layer hea
     return {name: share for name, share in shares.items() if np.isfinite(share).any()}
 
 
-def summary(surface: Surface) -> str:
+def say(surface: Surface) -> None:
+    """Say what most attention goes to, and what limits it."""
     statistics, labels = surface.statistics, surface.labels
     positional = labels.positional
     offsets = Counter(positional.offset[positional.holds].tolist())
     has_offsets = np.isfinite(statistics.of("distance")).any()
-    return wording.summary(
-        surface.n_texts,
-        positional.holds.size - surface.n_removed,
-        {name: int((share > wording.MOST).sum()) for name, share in mostly(statistics).items()},
-        dict(sorted(offsets.items())) if has_offsets else None,
-        int(labels.rare.sum()) if surface.n_rare_texts else None,
-    )
+    shares = mostly(statistics)
+    most = {name: int((share > wording.MOST).sum()) for name, share in shares.items()}
+    numbers = [
+        wording.numbers(
+            surface.n_texts,
+            most,
+            dict(sorted(offsets.items())) if has_offsets else None,
+            int(labels.rare.sum()) if surface.n_rare_texts else None,
+        )
+    ]
+    layers = {name: np.flatnonzero(share.mean(axis=1) > wording.MOST).tolist() for name, share in shares.items()}
+    if any(layers.values()):
+        numbers.append(plain(wording.most_of_layers({name: of_name for name, of_name in layers.items() if of_name})))
+    if surface.n_texts < wording.FEW_TEXTS:
+        numbers.append(wording.FEW)
+    n_heads = positional.holds.size - surface.n_removed
+    frame.say_finding(wording.finding(n_heads, most, offsets.total()), " ".join(numbers))
+    if not has_offsets:
+        st.info(wording.NO_NEIGHBOURS)
+    if surface.as_in_code:
+        st.caption(wording.BY_CODE)
 
 
-def share_panels(surface: Surface) -> None:
-    """Draw a panel for each group of kinds of keys that the texts have; chosen heads are ringed."""
-    statistics = surface.statistics
-    panels = panels_of(statistics)
-    cells = halves() if len(panels) < 3 else thirds("top")
-    for cell, (name, panel) in zip(cells, panels.items()):
-        with cell:
-            figure = share_scatter(statistics, panel, surface.heads)
-            chart(f"shares, {name}", figure, surface.facts, wording.CLARK_2, selects=True)
-    say_denominators(surface)
+def share_panel(surface: Surface, name: str) -> None:
+    """Draw the shares of one group of kinds of keys; chosen heads are ringed."""
+    figure = share_scatter(surface.statistics, panels_of(surface.statistics)[name], surface.heads)
+    chart(f"shares, {name}", figure, surface.facts, wording.CLARK_2, large=True, selects=True)
 
 
 def say_denominators(surface: Surface) -> None:

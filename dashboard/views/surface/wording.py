@@ -1,6 +1,7 @@
 """Sentences of the page Where heads look."""
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Final
 
 from attention_sieve.core.passes.metric import MASKED_SHARE
@@ -33,7 +34,12 @@ MOST: Final = 0.5
 """A share of attention above which the page says that most of it goes there."""
 NAMED_LAYERS: Final = 12
 
-SHARES: Final = "Special tokens and neighbours"
+SHARES: Final = "Attention"
+PANELS: Final = {
+    "special tokens": "to special tokens",
+    "separator": "to [SEP], by who attends",
+    "neighbours": "to neighbours",
+}
 ENTROPY: Final = "Entropy"
 HEADS: Final = "All heads"
 FUNCTIONS: Final = "Labels"
@@ -58,7 +64,7 @@ VOITA_1B: Final = "Corresponds to Figure 1 (b) of Voita et al. (2019)."
 VOITA_1C: Final = "Corresponds to Figure 1 (c) of Voita et al. (2019)."
 MICHEL: Final = "The papers have no such figure: the code of Michel et al. (2019) prints these statistics."
 DOTS_2: Final = (
-    f"The papers have no such grid: Figure 2 of Clark et al. (2019) shows these numbers as dots, see the tab {SHARES}."
+    "The papers have no such grid: Figure 2 of Clark et al. (2019) shows these numbers as dots, as the picture above."
 )
 DOTS_4: Final = (
     "The papers have no such grid: Figure 4 of Clark et al. (2019) shows these numbers as dots, see the tab Entropy."
@@ -174,21 +180,26 @@ FEW_TEXTS: Final = 20
 FEW: Final = "With so few texts, this describes only these; add more to see what holds in general."
 
 
-def summary(
-    n_texts: int, n_heads: int, most: Mapping[str, int], offsets: Mapping[int, int] | None, n_rare: int | None
-) -> str:
-    """The page in one sentence; None for positional heads by offset, or for rare words, where these do not apply."""
-    verb = "put over half of their attention "
-    shares = [f"{number} {'' if index else verb}on {name}" for index, (name, number) in enumerate(most.items())]
-    phrases = [", ".join(shares)] if most else []
+def finding(n_heads: int, most: Mapping[str, int], n_positional: int) -> str:
+    """What most attention goes to, in the most heads; `most` counts heads with over half of it on each kind of key."""
+    if not most:
+        return f"**{n_positional} of {n_heads} heads** {'is' if n_positional == 1 else 'are'} positional."
+    name, number = max(most.items(), key=itemgetter(1))
+    verb = "puts over half of its" if number == 1 else "put over half of their"
+    return f"**{number} of {n_heads} heads** {verb} attention on {name}."
+
+
+def numbers(n_texts: int, most: Mapping[str, int], offsets: Mapping[int, int] | None, n_rare: int | None) -> str:
+    """What stands behind the finding; None for positional heads, or for rare words, where they do not apply."""
+    phrases = [f"{number} on {name}" for name, number in most.items()]
     if offsets is not None:
         n_positional = sum(offsets.values())
         by_offset = (f"{n} at {offset_name(offset)}" for offset, n in offsets.items())
         offset_note = f" ({', '.join(by_offset)})" if n_positional else ""
-        phrases.append(f"{n_positional} {'is' if n_positional == 1 else 'are'} positional{offset_note}")
+        phrases.append(f"{n_positional} positional{offset_note}")
     if n_rare is not None:
         phrases.append(f"{n_rare} {'points' if n_rare == 1 else 'point'} to rare words")
-    return f"Over {counted(n_texts, 'text')}, of **{counted(n_heads, 'head')}**, {'; '.join(phrases)}."
+    return f"Over {counted(n_texts, 'text')}: {'; '.join(phrases)}."
 
 
 def interval(alpha: float) -> str:

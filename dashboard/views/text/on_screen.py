@@ -56,11 +56,9 @@ def text_on_screen(texts: tuple[Text, ...]) -> Text:
 
 
 def pair_fields() -> None:
-    """Draw a button that unfolds two fields; what is typed there becomes the text on screen."""
-    with (
-        st.popover(page_wording.PAIR, icon=":material/splitscreen:", help=page_wording.PAIR_HELP, key="pair"),
-        st.form("pair of texts", border=False),
-    ):
+    """Draw two fields; what is typed there becomes the text on screen."""
+    with st.form("pair of texts", border=False):
+        st.markdown(f"**{page_wording.PAIR}**", help=page_wording.PAIR_HELP)
         for key, label in zip(SEGMENTS, (page_wording.FIRST_TEXT, page_wording.SECOND_TEXT)):
             st.text_input(label, key=key)
         st.form_submit_button(page_wording.LOOK_AT_PAIR, on_click=_put_pair)

@@ -1,5 +1,6 @@
 """What a head does in one text, as far as that is simple: one pattern, or its strongest link between two words."""
 
+from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
@@ -7,12 +8,15 @@ from jaxtyping import Bool, Float
 
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.passes.texts import TextAttention
+from attention_sieve.core.statistics.cases import LEAST_TIMES
 from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText
 from attention_sieve.core.word_links.on_text import TextWord, words_on
 
 SimplePattern = Literal["previous word", "next word", "same word", "rests"]
 MOSTLY: Final = 0.5
 """Share of a head's attention above which it mostly does something."""
+LEAST_SHARE: Final = 0.3
+"""Minimum share of a head's attention for a sentence to name a link, so that the arcs described are visible."""
 
 
 def simple_pattern(text_attention: TextAttention, head: Head) -> tuple[SimplePattern, float] | None:
@@ -58,11 +62,27 @@ def simple_links(text: TokenizedText) -> dict[SimplePattern, Bool[np.ndarray, "q
     }
 
 
-def strongest_link(text_attention: TextAttention, head: Head) -> tuple[TextWord, TextWord, float] | None:
-    """The two different words between which a head gives the largest share of a word's attention, and that share.
+@dataclass(frozen=True, kw_only=True)
+class WordLink:
+    query: TextWord
+    key: TextWord
+    share: float
+    """Of the attention of the query: sum over the tokens of the key, mean over those of the query."""
+    from_others: float
+    """Mean share that the other words give to the same key; 0 where there are none."""
+    even: float
+    """The share if all attention to tokens of the text were spread evenly."""
 
-    The share is summed over the tokens of the key and averaged over those of the query. None for a text without two
-    words, for part of a long text, and for a head that was removed from the checkpoint.
+    @property
+    def stands_out(self) -> bool:
+        """Whether it is worth a sentence: a head that rests has a strongest link, too, which says nothing."""
+        return self.share >= max(LEAST_SHARE, LEAST_TIMES * max(self.from_others, self.even))
+
+
+def strongest_link(text_attention: TextAttention, head: Head) -> WordLink | None:
+    """The two different words between which a head gives the largest share of a word's attention.
+
+    None for a text without two words, for part of a long text, and for a head that was removed from the checkpoint.
     """
     if text_attention.overview is not None:
         return None
@@ -80,4 +100,13 @@ def strongest_link(text_attention: TextAttention, head: Head) -> tuple[TextWord,
     if not shares.size or not shares.max() > 0:  # NaN for a removed head
         return None
     query, key = np.unravel_index(shares.argmax(), shares.shape)
-    return queries[query], keys[key], float(shares[query, key])
+    share, others = float(shares[query, key]), np.delete(shares[:, key], query)
+    if text_attention.text.queries is text_attention.text.keys:
+        others = np.delete(others, key - (key > query))  # the key itself
+    return WordLink(
+        query=queries[query],
+        key=keys[key],
+        share=share,
+        from_others=float(others.mean()) if others.size else 0,
+        even=len(keys[key].tokens) / text_attention.attention.shape[-1],
+    )

@@ -22,15 +22,15 @@ from attention_sieve.dashboard.progress import in_its_place
 from attention_sieve.dashboard.samples import EXAMPLE
 from attention_sieve.dashboard.views.text import wording
 from attention_sieve.dashboard.views.text.on_screen import EXAMPLE_TYPED, PAIR_TYPED
-from attention_sieve.dashboard.views.text.simple_patterns import SimplePattern, share_on, simple_links
+from attention_sieve.dashboard.views.text.simple_patterns import LEAST_SHARE, SimplePattern, share_on, simple_links
 
 SENTENCE: Final = EXAMPLE.segments[0]
 """The example of all stories but one, so that heads can be compared on the same words."""
 SENTENCE_WITH_SUBJECT: Final = "The committee finally proposed a smaller budget."
 """The example of a verb's subject: in the other one, no head of the bundled checkpoint joins the two."""
-LEAST_SHARE: Final = 0.3
-"""Minimum share of a head's attention for a story to name it, so that the arcs described are visible."""
 VISITED: Final = "been_here"
+UNFOLDED: Final = "examples"
+"""Key of whether the chips are unfolded."""
 CHIP: Final = "story"
 """Key of the chips in the session and in the link."""
 _SHOWN_STORY: Final = "story told"
@@ -106,18 +106,23 @@ class Telling:
     sentence: str
 
 
-def chips(can_read: bool, first_lesson: Callable[[], None]) -> None:
-    """Draw a chip for each story, where the attention reads a sentence without a target (`can_read`).
-
-    Args:
-        first_lesson: starts the first lesson, which is offered on a first visit.
-    """
+def take_example() -> None:
+    """Put the example on screen that a story has asked for, before the text box is drawn."""
     if (example := st.session_state.pop(_EXAMPLE, None)) is not None:
         put_on_screen(example)
         st.session_state[_STORY_TEXT] = example
     if st.session_state.get(CHIP) and st.session_state.get(_STORY_TEXT) not in (None, st.session_state.get("text")):
         st.session_state[CHIP] = None  # the reader has typed another text since
-    with st.container(horizontal=True, vertical_alignment="bottom", key="stories"):
+
+
+def examples(can_read: bool, first_lesson: Callable[[], None]) -> None:
+    """Draw a button that unfolds a chip for each story, where the attention reads a sentence without a target
+    (`can_read`).
+
+    Args:
+        first_lesson: starts the first lesson, which is offered on a first visit.
+    """
+    with st.popover(wording.EXAMPLES, key=UNFOLDED, on_change="rerun"):
         if can_read:
             st.pills(
                 wording.STORIES,
@@ -288,7 +293,8 @@ def _at_distance(
 
 
 def _begin() -> None:
-    """Tell the clicked story of the reader's own text, or of the example where there is none."""
+    """Tell the clicked story of the reader's own text, or of the example where there is none, and fold the chips."""
+    st.session_state[UNFOLDED] = False
     if st.session_state.get(CHIP) is None:
         return
     typed = st.session_state.get("text", "")

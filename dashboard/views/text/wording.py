@@ -6,6 +6,7 @@ from typing import Final
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.wording import FROM_EVERYWHERE
 
+EXAMPLES: Final = "Examples"
 STORIES: Final = "See a head that looks at"
 PREVIOUS_WORD: Final = "the previous word"
 OBJECT: Final = "a verb's object"
@@ -27,7 +28,7 @@ SEE_RESTING: Final = (
 )
 
 
-PAIR: Final = "Pair"
+PAIR: Final = "A pair of texts"
 PAIR_HELP: Final = "Two texts that the model reads together: a question and its answer, or two sentences to compare."
 FIRST_TEXT: Final = "First text"
 SECOND_TEXT: Final = "Second text"

@@ -125,8 +125,8 @@ NEXT_HELP: Final = "The next most surprising link of this text, in another head.
 
 def surprising(head: str, query: str, key: str, share: float, from_others: float, even: float) -> str:
     return (
-        f"**{head}** gives {_percent(share)} of *{plain(query)}* to *{plain(key)}*; other words give it "
-        f"{_percent(from_others)}, evenly spread it would be {_percent(even)}."
+        f"**_{plain(query)}_ looks at _{plain(key)}_** :small[{head} gives it {_percent(share)}; other words give it "
+        f"{_percent(from_others)}, evenly spread {_percent(even)}.]"
     )
 
 

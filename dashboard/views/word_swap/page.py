@@ -34,13 +34,13 @@ from attention_sieve.dashboard.views.word_swap import wording
 from attention_sieve.dashboard.views.word_swap.choice import SWAP, examples, note
 
 
-def show(promise: str) -> None:
+def show() -> None:
     frame.page(
         shared_wording.TITLE,
         wording.SEE,
         _word_swap,
         lambda: frame.read_notes(Path(__file__).parent),
-        promise=promise,
+        about=frame.about_checkpoint(),
         settings=drawer.device_settings,
     )
 

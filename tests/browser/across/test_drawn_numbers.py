@@ -13,7 +13,7 @@ from attention_sieve.dashboard.components.source import Selection
 from attention_sieve.dashboard.figures.text.arcs import AttentionMaps, Side, strongest_links, top_share
 
 FOLDER = Path(arcs.__file__).parent
-PURE = ("../page.js", "numbers.js", "table.js", "links.js", "tokens.js")
+PURE = ("../page.js", "numbers.js", "table.js", "links.js", "tokens.js", "targets.js")
 TABLE = """
   const data = dataOf(sent);
   const { queries } = data;
@@ -21,7 +21,9 @@ TABLE = """
   const inside = decodeInside(data.inside, data.heads.length * queries.tokens.length);
   const attention = decodeAttention(data.attention, keys.tokens.length, inside);
   const sieve = data.sieve && decodeSieve(data.sieve.cells, queries.tokens.length * keys.tokens.length);
-  const table = buildTable({ data, queries, keys, inside, attention, sieve }, choices);
+  const grammar = data.grammar && decodeSieve(data.grammar, queries.tokens.length * keys.tokens.length);
+  const source = { data, queries, keys, inside, attention, sieve, grammar };
+  const table = buildTable(source, choices);
   const heads = data.heads.map((_, head) => head);
   const { links } = keptLinks(table, heads, limitOf({ strongest: null, share, ...choices }), choices.pair ?? null);
   if (linksAlone) return { links };
@@ -32,6 +34,7 @@ TABLE = """
     leaving: [...table.leaving],
     onSpecials: table.onSpecials && [...table.onSpecials],
     sieve: table.sieve && [...table.sieve],
+    targets: [...targetsOfLinks(table, source)].map((target) => data.targets[target].name),
     links,
   };
 """
@@ -148,3 +151,39 @@ def test_many_links_through_a_tall_drawing_are_cut_to_what_can_be_drawn(table):
     heads = [(0, head) for head in range(12)]
     found = table({"queries": queries, "attention": even, "heads": heads}, {}, 1, links_alone=True)
     assert 12 * n_tokens <= len(found["links"]) <= 3907
+
+
+def targets_of(table, attention, *, grammar=(), segments=(-1, 0, 0, 0, 0, -1), choices=None):
+    """The name of each link's target in: [CLS] old cats sleep . [SEP]."""
+    tokens = ["[CLS]", "old", "cats", "sleep", ".", "[SEP]"]
+    kinds = ("first", "other", "other", "other", "punctuation", "separator")
+    queries = side(tokens, words=[-1, 0, 1, 2, 3, -1], special=[0, 5], segments=segments, kinds=kinds)
+    joined = np.zeros((6, 6), bool)
+    for query, key in grammar:
+        joined[query, key] = True
+    given = {"queries": queries, "attention": attention[None], "heads": [(0, 1)], "overlay": Overlay(grammar=joined)}
+    return np.array(table(given, choices)["targets"]).reshape(6, 6)
+
+
+def rows(*keys):
+    """Attention of which each query gives nearly all to one key."""
+    attention = np.full((6, 6), 0.02)
+    attention[np.arange(6), keys] = 0.9
+    return attention
+
+
+def test_a_link_has_the_target_to_which_its_head_gives_most_attention(table):
+    grammar = [(3, 2), (3, 1), (4, 3)]
+    back = targets_of(table, rows(0, 0, 1, 2, 3, 4), grammar=grammar)
+    assert (back[3, 2], back[3, 1], back[2, 1]) == ("previous", "grammar", "previous")
+    to_words = targets_of(table, rows(0, 2, 0, 1, 3, 0), grammar=grammar)
+    assert (to_words[4, 3], to_words[3, 1], to_words[2, 1]) == ("grammar", "grammar", "previous")
+    resting = targets_of(table, rows(0, 0, 0, 0, 0, 0))
+    assert set(resting[:, 0]) == {"first"}
+    assert set(resting[:4, 5]) == {"separator"}
+    assert (resting[2, 4], resting[1, 3], resting[1, 1], resting[1, 2]) == ("punctuation", "other", "other", "next")
+
+
+def test_what_has_no_other_target_is_of_the_own_segment_where_there_are_two(table):
+    found = targets_of(table, rows(0, 0, 0, 0, 0, 0), segments=(-1, 0, 0, 1, 1, -1))
+    assert (found[1, 1], found[3, 1], found[3, 3]) == ("segment", "other", "segment")

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from playwright.sync_api import expect
 from small_checkpoints import save_with_head
-from steps import read_page, reviews, settle, tokens, wait_for
+from steps import go_to, read_page, reviews, settle, tokens, wait_for
 
 from attention_sieve.__main__ import main
 from attention_sieve.dashboard import wording
@@ -148,7 +148,7 @@ def walk(page, addresses):
         if "?" in address:
             page.goto(urljoin(page.url, f"/{address}"))
         elif address:
-            page.get_by_test_id("stTopNavLink").and_(page.locator(f"[href$='/{address}']")).click()
+            go_to(page, address)
             page.wait_for_url(re.compile(f"/{address}"))
         expect_sound(page, address)
         assert press_every_button(page)

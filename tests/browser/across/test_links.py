@@ -15,6 +15,7 @@ from steps import (
     chosen,
     expect_cells_other_than,
     fold_drawer,
+    go_to,
     grid_of,
     settle,
     slider,
@@ -96,7 +97,9 @@ def test_a_copied_link_to_inspect_gives_a_fresh_browser_the_same_picture(visit, 
     expect(arcs(page, "L3 H7")).to_be_visible()
     cell(page, 2, 5).click(modifiers=["Shift"])
     expect(arcs(page, "L3 H7", "L2 H5")).to_be_visible()
+    page.get_by_role("button", name="More").click()
     page.get_by_role("switch", name="Finer roles").press("Space")
+    page.keyboard.press("Escape")
     expect(cell(page, 0, 0).locator(".corner")).to_have_count(6)
     choose_sieve(page, "local")
     expect(arcs(page).get_by_text("In the local sieve:")).to_be_visible()
@@ -131,14 +134,14 @@ def test_a_change_of_page_keeps_text_heads_and_settings_and_counts_right_after_o
     settle(page)
     here = steady(page, lambda: what_is_shared(page))
     fold_drawer(page)
-    page.get_by_role("link", name="Roles").click()
+    go_to(page, "roles")
     expect(page.get_by_role("grid", name="Roles of the heads of bundled")).to_be_visible()
     expect(cell(page, 3, 7)).to_have_attribute("aria-selected", "true")
     wait_until_equal(page, lambda: what_is_shared(page) | {"cells": here["cells"]}, here)
     fold_drawer(page)
     cell(page, 1, 1).click()
     expect(page.get_by_role("link", name="Inspect L1 H1")).to_be_visible()
-    page.get_by_role("link", name="Inspect", exact=True).click()
+    go_to(page, "inspect")
     expect(page.get_by_role("textbox", name="Your texts")).to_have_value(SENTENCE)
     expect(arcs(page, "L1 H1")).to_be_visible()
     wait_until_equal(page, lambda: what_is_shared(page), here | {"chosen": ["L1 H1"]})
@@ -155,5 +158,5 @@ def test_a_change_of_page_keeps_text_heads_and_settings_and_counts_right_after_o
     # A click on a page counts though a setting made just before is still to be told.
     fold_drawer(page)
     arcs(page).get_by_role("radio", name="Matrix").check()
-    page.get_by_role("link", name="Roles").click()
+    go_to(page, "roles")
     expect(page.get_by_role("grid", name=re.compile("^Roles of the heads of "))).to_be_visible()

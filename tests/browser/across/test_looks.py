@@ -36,7 +36,6 @@ class Place:
 
 
 SURFACE = (
-    surface.SHARES,
     surface.ENTROPY,
     surface.CHOSEN,
     surface.HEADS,
@@ -53,7 +52,8 @@ PLACES = {
     "claims": Place("/claims?claim=L1+H8,+L2+H8+are+amod+heads"),
     "surface": Place("/surface?head=0-2,1-8", SURFACE),
     "similarity": Place(
-        "/similarity?similarity+texts=16&head=3-8,2-2", ("Map", "Dendrogram", "Layers", "Two layers", "Table")
+        "/similarity?similarity+texts=16&head=3-8,2-2",
+        ("Most similar heads", "Dendrogram", "Layers", "Two layers", "Table"),
     ),
     "importance": Place("/importance?head=3-8,4-5,2-2", IMPORTANCE),
     "relations": Place("/grammar?random=true", ("Every relation", "Distances", "Argmax and sieve")),

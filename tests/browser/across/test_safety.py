@@ -16,6 +16,7 @@ from steps import (
     choose,
     expect_cells_other_than,
     give_file,
+    go_to,
     name_checkpoint,
     tokens,
     type_texts,
@@ -79,7 +80,7 @@ def test_hostile_tokens_and_names_of_a_checkpoint_are_drawn_as_text(visit, hosti
     arcs(page).get_by_role("radio", name="Matrix").check()
     expect(arcs(page).locator(".matrix canvas").first).to_be_visible()
     expect_nothing_rendered(page)
-    page.get_by_role("link", name="Roles").click()
+    go_to(page, "roles")
     expect(page.get_by_role("grid", name=f"Roles of the heads of {hostile_checkpoint}")).to_be_visible()
     expect_nothing_rendered(page)
 

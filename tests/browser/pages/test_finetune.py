@@ -5,7 +5,7 @@ import re
 from hostile import ALL, HOSTILE, expect_nothing_rendered, expect_said
 from looks import SIZES, expect_accessible, expect_fits, expect_looks_right
 from playwright.sync_api import expect
-from steps import choose, give_file, reviews, settle, wait_for
+from steps import choose, give_file, go_to, reviews, settle, wait_for
 
 STEP = re.compile(r"[Ss]tep ([\d,]+) of [\d,]+")
 FOREVER = "epochs=1000&batch_size=128&save_steps=50"
@@ -73,9 +73,9 @@ def test_a_run_is_found_on_every_way_to_the_page_accessible_in_any_size_and_stop
     begin(page, "long.csv")
     step(page)
     expect_curve_to_move(page)
-    page.get_by_role("link", name="Roles").click()
+    go_to(page, "roles")
     expect(page.get_by_role("heading", name="Roles")).to_be_visible()
-    page.get_by_role("link", name="Fine-tune").click()
+    go_to(page, "fine-tune")
     expect(page.get_by_role("heading", name="Fine-tune", exact=True)).to_be_visible()
     step(page)
     page.reload()

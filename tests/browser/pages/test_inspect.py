@@ -2,6 +2,7 @@
 
 import re
 
+from colours import contrast
 from looks import expect_accessible, expect_fits, sweeping_rules
 from playwright.sync_api import expect
 from steps import (
@@ -17,6 +18,7 @@ from steps import (
     expect_links_other_than,
     expect_number_of_cells,
     expect_summary,
+    go_to,
     grid_of,
     links,
     saved_page,
@@ -28,6 +30,7 @@ from steps import (
     wait_for,
 )
 
+from attention_sieve.dashboard.figures.appearance import mixed
 from attention_sieve.dashboard.glossary import TERMS
 from attention_sieve.dashboard.samples import EXAMPLE
 from attention_sieve.dashboard.views.word_links import wording as words_wording
@@ -36,32 +39,65 @@ LEAST_ROWS = {(1440, 900): 10, (1280, 720): 10, (853, 480): 10, (390, 844): 3}
 """Of arcs that are seen with the grid when nothing has been scrolled, by the size of the window."""
 LEAST_AFTER_CLICK = 12
 """The same on a phone after a click."""
+PALE_CORNERS = """
+() => {
+  const all = (root) =>
+    [...root.querySelectorAll("*")].flatMap((one) => [one, ...(one.shadowRoot ? all(one.shadowRoot) : [])]);
+  const cell = all(document.body).find((one) => one.matches(".cell"));
+  const context = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const seen = (...colors) => {
+    for (const color of colors) {
+      context.fillStyle = color;
+      context.fillRect(0, 0, 1, 1);
+    }
+    const parts = [...context.getImageData(0, 0, 1, 1).data.slice(0, 3)];
+    return `#${parts.map((part) => part.toString(16).padStart(2, "0")).join("")}`;
+  };
+  const background = getComputedStyle(cell).backgroundColor;
+  const colors = [...cell.children].map((corner) => {
+    corner.className = "corner";
+    corner.style.setProperty("--tint", 1);
+    return seen(background, getComputedStyle(corner).backgroundColor);
+  });
+  return [colors, seen(background)];
+}
+"""
+"""The colour of a corner whose score is just not enough for its role, by role, and the background."""
+NOTE_STROKES = """
+() => {
+  window.strokes = [];
+  const { stroke } = CanvasRenderingContext2D.prototype;
+  CanvasRenderingContext2D.prototype.stroke = function (...given) {
+    window.strokes.push([this.strokeStyle, this.globalAlpha]);
+    return stroke.apply(this, given);
+  };
+}
+"""
 SENTENCE = "Two clever engineers finally repaired the noisy engine."
 
 
 def expect_nothing_to_jump_from_page_to_page(page):
     """Ends on Inspect again."""
     charts = page.get_by_test_id("stVegaLiteChart").locator("svg.marks")
-    for name, drawn in (
-        ("Where heads look", charts.first),
-        ("Inspect", links(page)),
-        ("Where heads look", charts.first),
-        ("Inspect", links(page)),
+    for address, drawn in (
+        ("surface", charts.first),
+        ("inspect", links(page)),
+        ("surface", charts.first),
+        ("inspect", links(page)),
     ):
-        page.get_by_role("link", name=name, exact=True).click()
-        expect(page.get_by_role("link", name=name, exact=True)).to_have_attribute("aria-current", "page")
+        go_to(page, address)
         expect(drawn).to_be_visible()
         settle(page)
-        assert shifted(page, since_the_click=True) < 0.05, name
+        assert shifted(page, since_the_click=True) < 0.05, address
 
 
 def test_a_first_visit_shows_grid_and_arcs_of_the_example_nothing_jumps_and_tooltips_cover_no_arcs(visit):
     page = visit("/")
     expect(page.get_by_role("textbox", name="Your texts")).to_have_value(" ||| ".join(EXAMPLE.segments))
     expect_number_of_cells(page, 6 * 12)
-    queries = wait_for(page, tokens(page).all_text_contents, lambda queries: len(queries) == 16)
+    queries = wait_for(page, tokens(page).locator(".label").all_text_contents, lambda queries: len(queries) == 16)
     assert queries[:4] == ["[CLS]", "the", "old", "baker"]
-    expect(tokens(page, "To: keys")).to_have_text(queries)
+    expect(tokens(page, "To: keys").locator(".label")).to_have_text(queries)
     for side, name in (("From: queries", "from: baker, 4 of 16"), ("To: keys", "to: baker, 4 of 16")):
         expect(tokens(page, side).nth(3)).to_have_accessible_name(name)
     expect_drawn(links(page))
@@ -76,7 +112,39 @@ def test_a_first_visit_shows_grid_and_arcs_of_the_example_nothing_jumps_and_tool
     wait_for(page, lambda: rows_seen_with_the_grid(page), lambda rows: rows >= LEAST_AFTER_CLICK)
     page.set_viewport_size({"width": 1440, "height": 900})
     expect_a_term_to_explain_itself(page)
+    page.get_by_role("switch", name="Patterns").press("Space")
     expect_the_tooltip_to_cover_no_arcs_and_a_tap_to_open_none(page)
+
+
+def test_the_first_screen_is_a_finding_and_a_picture(visit):
+    page = visit("/")
+    expect(page.get_by_text("closed looks at shop")).to_be_visible()
+    settle(page)
+    assert len(re.findall(r"\w+", page.locator(".st-key-surprising-link strong").inner_text())) <= 20
+    legend = " ".join(page.locator(".st-key-inspect-grid .legend").inner_text().split())
+    found = re.fullmatch(r"L local 1 S syntactic 4 rests on \[CLS\], \[SEP\] \((\d+) of 72\) how to read", legend)
+    assert found is not None, legend
+    letters = grid_of(page).locator(".corner:not(:empty)").all_text_contents()
+    assert sorted(letters) == ["L", *"SSSS"], "what most heads do is a line"
+    assert grid_of(page).locator(".corner.line.held").count() == int(found[1]) > 36
+    assert page.locator(".cell[aria-selected=true]").evaluate(
+        "cell => getComputedStyle(cell).boxShadow.includes(getComputedStyle(cell).color)"
+    )
+    page.get_by_role("switch", name="Patterns").press("Space")
+    expect(grid_of(page).locator("canvas")).to_have_count(0)
+    expect(page).to_have_url(re.compile("patterns=false"))
+
+
+def test_in_the_dark_weak_links_and_corners_that_are_not_held_have_a_contrast_of_three(visit):
+    page = visit("/?head=1-7&patterns=false", colours="dark")
+    pale, background = page.evaluate(PALE_CORNERS)
+    assert len(pale) == 4
+    assert all(contrast(color, background) >= 3 for color in pale), pale
+    page.evaluate(NOTE_STROKES)
+    page.set_viewport_size({"width": 1300, "height": 900})
+    strokes = wait_for(page, lambda: page.evaluate("window.strokes"), bool)
+    for color, alpha in strokes:
+        assert contrast(mixed(color, alpha, background), background) >= 2.95, (color, alpha)
 
 
 def test_on_a_projector_nothing_moves_and_an_answer_leaves_the_whole_grid_and_ten_rows_of_arcs_on_screen(visit):
@@ -144,8 +212,8 @@ def expect_a_term_to_explain_itself(page):
     expect_drawn(page.get_by_role("tooltip").locator("canvas"))
     page.keyboard.press("Escape")
     expect(page.get_by_role("tooltip")).to_have_count(0)
-    page.get_by_role("button", name="head", exact=True).hover()
-    expect(page.get_by_role("tooltip")).to_have_text(TERMS["head"])
+    page.get_by_role("button", name="how to read", exact=True).hover()
+    expect(page.get_by_role("tooltip")).to_contain_text("Each square is a head, one of the model’s ways of looking")
 
 
 def test_typed_texts_change_grid_and_arcs_and_the_reader_picks_the_one_on_screen_which_is_saved(visit, tmp_path):
@@ -169,7 +237,7 @@ def test_typed_texts_change_grid_and_arcs_and_the_reader_picks_the_one_on_screen
 
 
 def test_heads_are_chosen_by_click_and_keyboard_and_previewed_by_their_patterns(visit):
-    page = visit("/")
+    page = visit("/?head=1-7&patterns=false")
     tip = page.locator(".tip:popover-open")
     before = drawn_links(page)
     cell(page, 2, 5).click()
@@ -269,11 +337,13 @@ def test_the_arcs_unfold_pin_a_token_show_a_sieve_become_matrices_and_corners_ar
     arcs(page).get_by_role("radio", name="Matrix").check()
     expect_drawn(arcs(page).locator(".matrix canvas").first)
     before = cells(page)
+    page.get_by_role("button", name="Test settings").click()
     page.get_by_role("radio", name="the corpus").click()
     expect_cells_other_than(page, before)
     expect(page.get_by_role("grid", name="roles on the corpus")).to_be_visible()
     expect(cell(page, 0, 0).locator(".corner")).to_have_count(4)
     page.get_by_role("switch", name="Finer roles").press("Space")
+    page.keyboard.press("Escape")
     expect(cell(page, 0, 0).locator(".corner")).to_have_count(6)
     hidden = grid_of(page).evaluate("grid => grid.closest('.scroll').scrollWidth - grid.closest('.scroll').clientWidth")
     assert hidden == 0
@@ -285,7 +355,8 @@ def test_enter_pins_the_most_surprising_link_in_the_arcs_and_next_another(visit)
     page = visit("/")
     type_texts(page, "I love cats and dogs.")
     answer = page.locator(".st-key-surprising-link")
-    expect(answer.get_by_text("L5 H4 gives ")).to_contain_text("of dogs to ")
+    expect(answer).to_contain_text("dogs looks at cats")
+    expect(answer).to_contain_text("L5 H4 gives it ")
     pinned = arcs(page, "L5 H4").locator(".tokens.from [aria-selected=true]")
     expect(pinned).to_have_text(re.compile("^dogs"))
     page.get_by_role("button", name="Next (1 of ").click()
@@ -299,9 +370,10 @@ def test_enter_pins_the_most_surprising_link_in_the_arcs_and_next_another(visit)
 
 
 def test_a_tooltip_leads_to_an_example_of_a_head_and_a_pinned_word_asks_which_heads_link_it(visit):
-    page = visit("/?head=0-2")
+    page = visit("/?head=0-2&patterns=false")
     cell(page, 0, 2).hover()
     expect(page.locator(".tip .sentence")).to_contain_text("In varied sample texts: mostly looks at the previous token")
+    page.get_by_text("Seen most clearly in these texts").scroll_into_view_if_needed()
     example = page.get_by_role("list", name="Texts in which L0 H2 does so").get_by_role("button").first
     words = example.text_content()
     example.click()
@@ -344,7 +416,9 @@ def test_beside_the_sidebar_the_way_to_a_lesson_and_the_text_are_not_cut(visit):
     page.get_by_role("button", name="Skip: straight to the tool").click()
     settle(page)
     page.get_by_test_id("stExpandSidebarButton").click()
+    page.get_by_role("button", name="Examples").click()
     expect(page.get_by_role("button", name="Lesson: what is a head?")).to_be_visible()
+    page.keyboard.press("Escape")
     for width in (1280, 1100, 1024):
         page.set_viewport_size({"width": width, "height": 720})
         expect_fits(page)
@@ -381,6 +455,6 @@ def test_paper_has_no_room_for_controls_that_are_not_printed(visit):
     settle(page)
     page.set_viewport_size({"width": 680, "height": 1000})  # A4 without its margins
     page.emulate_media(media="print")
-    above = page.locator("[class*=st-key-sentence-see]").bounding_box()
+    above = page.get_by_role("heading", name="Attention Sieve").bounding_box()
     text = page.get_by_role("textbox", name="Your texts, one per line").bounding_box()
     assert text["y"] - (above["y"] + above["height"]) < 100

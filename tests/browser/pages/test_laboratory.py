@@ -6,6 +6,8 @@ from looks import darken, expect_accessible, expect_contrast, expect_fits, resiz
 from playwright.sync_api import expect
 from steps import grid_of, settle
 
+from attention_sieve.dashboard.views.laboratory import wording
+
 LETTER = re.compile("induction")
 
 
@@ -20,7 +22,7 @@ def test_the_slider_leads_through_the_training_by_keyboard_and_the_page_looks_ri
     slider = page.get_by_role("slider", name="Training step")
     slider.focus()
     page.keyboard.press("Home")
-    expect(page.get_by_text("No head looks mostly at the copies")).to_be_visible()
+    expect(page.get_by_text(wording.NO_COPIES_DRAWN)).to_be_visible()
     expect(page).to_have_url(re.compile(r"[?&]at=0\b"))
     settle(page)
     expect_accessible(page)
@@ -30,4 +32,17 @@ def test_the_slider_leads_through_the_training_by_keyboard_and_the_page_looks_ri
     resize(page, "narrow")
     expect_fits(page)
     page.reload()
-    expect(page.get_by_text("No head looks mostly at the copies")).to_be_visible()
+    expect(page.get_by_text(wording.NO_COPIES_DRAWN)).to_be_visible()
+
+
+def test_a_film_leads_through_the_saved_steps_and_is_not_offered_where_motion_is_not_wanted(visit, learnt_model):
+    page = visit("/laboratory")
+    play = page.get_by_role("button", name=wording.PLAY)
+    play.click()
+    expect(page).to_have_url(re.compile(r"[?&]at=0\b"))
+    expect(page.get_by_text(wording.NO_COPIES_DRAWN)).to_be_visible()
+    expect(page.locator(".st-key-found").get_by_text("the copying")).to_be_visible()  # at the last step
+    expect(play).to_be_visible()
+    settle(page)
+    page.emulate_media(reduced_motion="reduce")
+    expect(play).to_be_hidden()

@@ -15,6 +15,7 @@ from steps import arcs, cell, chosen, grid_of, links, settle, shifted, steady, t
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
 from attention_sieve.dashboard.views.lessons.content import ENGLISH
 from attention_sieve.dashboard.views.lessons.plans import BIRTH, LESSONS, steps_of, words_of
+from attention_sieve.dashboard.views.text import wording as stories
 from attention_sieve.dashboard.views.text.stories import SENTENCE
 
 README = Path(__file__).parents[3] / "dashboard" / "web" / "README.md"
@@ -275,7 +276,8 @@ def test_leaving_a_lesson_leaves_the_page_as_it_was_and_the_next_visit_does_not_
     page.get_by_role("tab", name="Roles").click()
     expect(page).to_have_url(re.compile("Roles"))
     settle(page)
-    offer = page.get_by_role("button", name="Lesson: what is a head?")
+    examples, offer = (page.get_by_role("button", name=name) for name in ("Examples", "Lesson: what is a head?"))
+    examples.click()
     offer.click()
     at_step(page, 1)
     box = page.get_by_role("textbox", name="Your texts")
@@ -285,9 +287,13 @@ def test_leaving_a_lesson_leaves_the_page_as_it_was_and_the_next_visit_does_not_
     expect(box).to_have_value(OWN)
     expect(chosen(page)).to_have_text(["L3 H4"])
     expect(page.get_by_role("tab", name="Roles")).to_have_attribute("aria-selected", "true")
+    settle(page)
+    examples.click()
     expect(offer).to_be_visible()
     page.goto(server)
     settle(page)
+    examples.click()
+    expect(page.get_by_text(stories.STORIES)).to_be_visible()
     expect(offer).to_have_count(0)
 
 

@@ -27,7 +27,7 @@ BOTH = re.compile(r"^[^.]*: (?=[^.]*\bsyntactic\b)(?=[^.]*\bdelimiter\b)")
 
 def test_nothing_jumps_regions_highlight_heads_and_a_moved_tau_changes_the_grid_at_once(visit):
     page = visit("/roles")
-    expect(page.get_by_text("Over 128 texts at tau 3,")).to_be_visible()
+    expect(page.get_by_text("Over 128 texts at tau 3:")).to_be_visible()
     assert shifted(page) < 0.1
     expect_regions_and_rows_of_the_combinations_to_highlight_heads(page)
     expect_a_tab_to_say_in_words_what_its_chart_shows(page)
@@ -35,7 +35,7 @@ def test_nothing_jumps_regions_highlight_heads_and_a_moved_tau_changes_the_grid_
     slider(page, "tau").press("PageUp")
     expect_cells_other_than(page, before)
     value = slider(page, "tau").input_value()
-    expect(page.get_by_text(f"Over 128 texts at tau {float(value):g},")).to_be_visible()
+    expect(page.get_by_text(f"Over 128 texts at tau {float(value):g}:")).to_be_visible()
     expect(page).to_have_url(re.compile(rf"[?&]tau={re.escape(value)}"))
 
 
@@ -95,17 +95,17 @@ def test_everything_downloads_at_once_and_paper_shows_the_page_without_its_contr
     address = page.url
     page.get_by_role("button", name=DOWNLOAD_ALL, exact=True).press("Enter")
     with page.expect_download() as waiting:
-        page.get_by_role("button", name="Save 7 figures and 2 tables", exact=True).click()
+        page.get_by_role("button", name="Save 8 figures and 3 tables", exact=True).click()
     assert page.url == address, "closed tabs leave nothing in the link"
     page.keyboard.press("Escape")
     with zipfile.ZipFile(waiting.value.path()) as packed:
         suffixes = Counter(name.rpartition(".")[2] for name in packed.namelist())
         assert suffixes == {
-            "svg": 7,
-            "png": 7,
-            "pdf": 14,
-            "csv": 2,
-            "parquet": 2,
+            "svg": 8,
+            "png": 8,
+            "pdf": 16,
+            "csv": 3,
+            "parquet": 3,
             "md": 1,
             "txt": 1,
             "bib": 1,

@@ -13,6 +13,7 @@ from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoi
 from attention_sieve.core.checkpoints.saved_runs import list_runs
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.finetuning.journal import open_run
+from attention_sieve.core.laboratory import command
 from attention_sieve.core.laboratory.sequences import VOCABULARY, is_copied
 from attention_sieve.core.laboratory.settings import LaboratoryPlan, LaboratorySettings
 from attention_sieve.core.laboratory.training import made_tokenizer, train
@@ -97,8 +98,8 @@ def test_repeats_with_drawn_gaps_fit_the_model():
 def test_the_command_trains_and_says_what_was_learnt(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path))
     folder = tmp_path / "checkpoints" / "twin"
-    command = ["laboratory", "--output", str(folder), "--periods", "fixed", "--steps", "3", "--save-steps", "2"]
-    assert main(command) == 0
+    line = ["laboratory", "--output", str(folder), "--periods", "fixed", "--steps", "3", "--save-steps", "2"]
+    assert main(line) == 0
     said = capsys.readouterr().out
     assert said.startswith("Finished after 3 steps: ")
     assert str(folder) in said
@@ -106,5 +107,17 @@ def test_the_command_trains_and_says_what_was_learnt(tmp_path, capsys, monkeypat
     assert [run.checkpoints for run in list_runs()] == [
         ("twin/checkpoint-0", "twin/checkpoint-2", "twin/checkpoint-3", "twin")
     ]
-    assert main(command) == 2
+    assert main(line) == 2
     assert "finished with step 3. Choose another folder." in capsys.readouterr().err
+
+
+def test_the_sample_run_goes_on_where_it_stopped_and_is_made_once(finished, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path))
+    monkeypatch.setattr(command, "LaboratorySettings", lambda: SHORT)
+    folder = tmp_path / "checkpoints" / command.SAMPLE
+    trained(folder, on_step=lambda step, steps: ask_to_stop(folder) if step == 2 else None)
+    command.sample_laboratory()
+    assert "Finished after 4 steps" in capsys.readouterr().out
+    assert_same(weights(finished), weights(folder))
+    command.sample_laboratory()
+    assert not capsys.readouterr().out

@@ -10,11 +10,12 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 import vl_convert
+from colours import contrast
 from drawn import SVG, texts_of
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
-from reading import contrast, data_of, numbers
+from reading import data_of, numbers
 from streamlit.testing.v1 import AppTest
 
 from attention_sieve.core.attention.settings import Window
@@ -23,7 +24,7 @@ from attention_sieve.dashboard.components.choosing import chosen_heads
 from attention_sieve.dashboard.components.overview import Overview, attention_overview, chosen_window
 from attention_sieve.dashboard.components.source import Selection
 from attention_sieve.dashboard.components.venn import selected_combination
-from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LOOKS, WORD_COLORS
+from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LOOKS, TARGETS, WORD_COLORS
 from attention_sieve.dashboard.figures.figure import SHARED
 from attention_sieve.dashboard.figures.head_map import ABOVE, LEFT, HeadMap, head_map_svg
 from attention_sieve.dashboard.figures.roles.combinations import Overlaps, code, exact_name
@@ -118,8 +119,12 @@ def sent(app: AppTest) -> dict[str, Any]:
 
 def test_every_role_has_a_look_with_its_own_letter_which_is_readable_on_its_own_colour() -> None:
     assert list(LOOKS) == list(BY_NAME)
-    for each in ("letter", "color", "shape"):
+    for each in ("letter", "shape"):
         assert len({getattr(look, each) for look in LOOKS.values()}) == len(LOOKS), each
+    # [CLS] and the first token are one target.
+    assert len({look.color for name, look in LOOKS.items() if name != "sink"}) == len(LOOKS) - 1
+    assert len({color for _, color in TARGETS.values()}) == len(TARGETS) == 8
+    assert LOOKS["sink"].color == LOOKS["delimiter:cls"].color == TARGETS["first"][1]
     assert all(contrast(look.color, look.ink) >= 4.5 for look in LOOKS.values())
 
 

@@ -7,13 +7,14 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 import vl_convert
+from colours import contrast
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
-from reading import contrast, data_of, numbers
+from reading import data_of, numbers
 from streamlit.testing.v1 import AppTest
 
-from attention_sieve.dashboard.figures.appearance import AMOUNT, HEAD_COLORS, LESS, MORE, ink_on, mixed
+from attention_sieve.dashboard.figures.appearance import AMOUNT, HEAD_COLORS, LESS, MORE, MUTED, ink_on, mixed
 from attention_sieve.dashboard.figures.head_map import HeadMap, HeadMatrix, head_map_svg, round_bound, short_number
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -143,6 +144,14 @@ def test_a_scale_from_zero_has_one_hue_and_a_signed_one_two():
     unsigned = sent(values=np.abs(VALUES), signed=False, marked=None)
     assert unsigned["ends"] == {"more": AMOUNT, "less": None}
     assert unsigned["marked"] is None
+
+
+def test_a_muted_map_is_a_faint_grey_below_0_on_the_page_and_in_the_file():
+    ends = sent(muted=True)["ends"]
+    assert ends["more"] == MORE
+    assert ends["less"] == f"color-mix(in srgb, {MUTED} 25%, var(--st-background-color))"
+    found = fills(drawn(muted=True))
+    assert found == [mixed(MORE, 0.25), mixed(MUTED, 0.25), "url(#hatch)", MORE, "#FFFFFF", mixed(MUTED, 0.00125)]
 
 
 def test_hostile_text_travels_as_data():

@@ -425,3 +425,13 @@ def test_a_file_of_a_difference_in_a_window_says_nothing_of_what_leaves_it():
         caption=["bert"],
     )  # fmt: skip
     assert texts_of(svg)[-2:] == ["Window: queries 4 to 5 of 8, keys 0 to 1 of 8.", "bert"]
+
+
+def test_special_tokens_give_their_targets_a_name_and_others_have_a_general_one() -> None:
+    labels = {each["name"]: each["label"] for each in payload()["targets"]}
+    assert (labels["first"], labels["separator"]) == ("first token", "[SEP]")
+    kinds = ("first", "other", "other", "punctuation", "separator")
+    named = payload(queries=side(tokens=["<s>", "grand", "mother", ".", "</s>"], kinds=kinds))
+    labels = {each["name"]: each["label"] for each in named["targets"]}
+    assert (labels["first"], labels["separator"], labels["punctuation"]) == ("<s>", "</s>", "punctuation")
+    assert named["queries"]["kinds"] == list(kinds)

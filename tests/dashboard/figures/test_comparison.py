@@ -94,7 +94,7 @@ def test_divergence_is_averaged_over_the_texts_that_have_one():
     assert f"{there[~np.isnan(there)].mean():.3g} on average" in figure.description
     assert "1 head without a value left out. 1 text without one left out." in figure.description
     for one in layers(figure.spec):
-        if "scale" in (y := one["encoding"]["y"]):
+        if "scale" in (y := one["encoding"].get("y", {})):
             assert y["scale"]["domain"][0] == 0
             assert "ln 2 = 0.693" in y["title"]
 

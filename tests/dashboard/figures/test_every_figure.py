@@ -5,6 +5,7 @@ from functools import cache
 from urllib.parse import quote
 from xml.etree import ElementTree
 
+import claim_figures
 import comparison_figures
 import gate_figures
 import importance_comparison_figures
@@ -27,6 +28,7 @@ from attention_sieve.dashboard.figures.figure import INK, Figure, percent
 from attention_sieve.dashboard.figures.sheet import COLUMN, ONE_COLUMN, figure_svg
 
 SUBJECTS = {
+    "claims": {"": claim_figures.FIGURES},
     "compare": comparison_figures.CASES,
     "importance": {"": importance_figures.FIGURES},
     "comparisons of importance": {"": importance_comparison_figures.FIGURES},

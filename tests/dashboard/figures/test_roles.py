@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 from pyarrow import parquet
-from role_figures import FIGURES, HEADS, LAYERS, NOTHING, SCORED, SCORES, TEXTS, UNIFORM, one_head, verdicts
+from role_figures import COUNTED, FIGURES, HEADS, LAYERS, NOTHING, SCORED, SCORES, TEXTS, UNIFORM, one_head, verdicts
 from scipy import stats
 
 from attention_sieve.core.roles.hypotheses import Criterion
@@ -19,6 +19,7 @@ from attention_sieve.core.roles.roles import COARSE_ROLES, ROLES
 from attention_sieve.core.roles.uncertainty.sensitivity import counts_by_tau, counts_by_texts
 from attention_sieve.core.statistics.series import SCORE_BINS, counts_of
 from attention_sieve.dashboard.figures.figure import MOST_MARKS
+from attention_sieve.dashboard.figures.roles.chance import OWN, chance_strip
 from attention_sieve.dashboard.figures.roles.densities import HALF_WIDTH, density, outline, places_of
 from attention_sieve.dashboard.figures.roles.distributions import Violins, head_scores, score_violins
 from attention_sieve.dashboard.figures.roles.evidence import evidence_by_texts
@@ -64,6 +65,30 @@ def test_finer_roles_do_not_make_a_head_multi_functional():
     bars = figure.data.set_index("role")["heads"]
     assert bars["delimiter"].sum() == bars["delimiter:cls"].sum() == LAYERS * HEADS
     assert bars[SEVERAL].sum() == 0
+
+
+def test_the_strip_draws_every_count_and_the_mean_and_range_over_seeds():
+    figure = chance_strip(COUNTED, LAYERS * HEADS)
+    drawn = figure.data.drop_duplicates(["role", "control"]).set_index(["role", "control"])
+    for role, counts in COUNTED.items():
+        for control, heads in counts.items():
+            row = drawn.loc[(role, control)]
+            assert (row["heads"], row["low"], row["high"]) == (np.mean(heads), min(heads), max(heads))
+    assert set(rows(figure, "own")["control"]) == {OWN}
+    assert "local 3 (this checkpoint), 0 (permuted keys), 4 (shuffled words), 1.0 (0 to 2)" in figure.description
+    assert "delimiter 12 (this checkpoint), 0 (permuted keys), 12 (shuffled words), 1 (random" in figure.description
+
+
+def test_the_heads_that_hold_rare_roles_are_named_first_and_no_two_names_overlap():
+    tests = verdicts(correction="none")
+    names = rows(p_value_against_score(tests, COARSE_ROLES), "name")
+    counts = {role: int(tests.holds[ROLES.index(role)].sum()) for role in COARSE_ROLES}
+    assert names["holds"].all()
+    assert names["role"].iloc[0] == min((role for role in counts if counts[role]), key=counts.get)
+    places = np.column_stack([np.log1p(names["mean"]) / np.log1p(names["mean"].max()), names["evidence"] / 16])
+    apart = np.abs(places[:, None] - places).astype(float)
+    overlapping = (apart < (0.05, 0.04)).all(axis=2)
+    assert overlapping.sum() == len(names), "each with itself alone"
 
 
 @pytest.mark.parametrize("draw", [p_value_scatter, p_value_against_score])

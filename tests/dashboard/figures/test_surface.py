@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
+from colours import contrast
 from drawn import rows, texts_of
-from reading import contrast
 from surface_figures import DOES, EMPTY, FIGURES, HEADS, LAYERS, NAMES, ORDER, TEXTS, some_statistics
 
 from attention_sieve.dashboard.figures.sheet import figure_svg
@@ -29,6 +29,20 @@ def test_layer_means_are_drawn_where_the_paper_has_them():
     expected = some_statistics().mean[[NAMES.index(name) for name in PANELS["separator"].shares]].mean(axis=2)
     np.testing.assert_allclose(means.sort_values(["series", "layer"])["value"], expected.ravel())
     assert not len(rows(FIGURES["neighbours"], "mean"))
+
+
+def test_dots_far_above_most_of_their_series_are_named_and_each_mean_stands_amid_its_dots():
+    statistics = some_statistics()
+    share = statistics.mean[NAMES.index("self")]
+    share[:] = np.linspace(0.1, 0.2, share.size).reshape(share.shape)
+    share[1, 2] = 0.9
+    figure = share_scatter(statistics, PANELS["neighbours"], [])
+    outliers = rows(figure, "outlier")
+    assert outliers.loc[outliers["label"] == "the token itself", "name"].tolist() == ["L1 H2"]
+    figure = FIGURES["separator"]
+    dots = rows(figure, "dot").groupby(["series", "layer"])["place"].mean()
+    means = rows(figure, "mean").set_index(["series", "layer"])["place"]
+    np.testing.assert_allclose(means.sort_index().astype(float), dots.sort_index().astype(float))
 
 
 def test_a_share_that_does_not_apply_is_said_and_leaves_the_others():

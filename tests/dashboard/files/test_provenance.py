@@ -21,12 +21,14 @@ from attention_sieve.core.roles.measures import ScoreSettings
 from attention_sieve.core.roles.roles import role_title
 from attention_sieve.core.surface.frequencies import english_frequencies
 from attention_sieve.core.texts.text import read_file, texts_sha256
+from attention_sieve.dashboard.figures.roles.chance import OWN
+from attention_sieve.dashboard.figures.roles.chance import written as written_counts
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.samples import MENTIONS
 from attention_sieve.dashboard.views.comparison import wording as compare_wording
 from attention_sieve.dashboard.views.grammar.coreference import wording as coreference_wording
 from attention_sieve.dashboard.views.importance import agreement as agreement_wording
-from attention_sieve.dashboard.views.roles import chance_wording, copying_wording
+from attention_sieve.dashboard.views.roles import copying_wording
 from attention_sieve.dashboard.views.similarity import wording as similarity_wording
 from attention_sieve.dashboard.views.surface import wording as surface_wording
 from attention_sieve.dashboard.views.word_links import wording as links_wording
@@ -109,9 +111,9 @@ def of_table(shown, file, column=""):
 
 def of_controls(at):
     (shown,), heads = at.table, pd.read_parquet("controls.parquet").groupby(["control", "role"])["heads"]
-    counts = shown.value.set_index("role").rename(columns={chance_wording.CHECKPOINT: "none"}).stack()
+    counts = shown.value.set_index("role").rename(columns={OWN: "none"}).stack()
     titles = {role_title(role): role for _, role in heads.groups}
-    found = [chance_wording.count(heads.get_group((control, titles[role])).tolist()) for role, control in counts.index]
+    found = [written_counts(heads.get_group((control, titles[role])).tolist()) for role, control in counts.index]
     assert len(set(found)) > 1
     return counts == found, [True] * len(found)
 

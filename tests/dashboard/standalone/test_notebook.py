@@ -79,7 +79,7 @@ def test_of_a_window_each_head_says_what_leaves_it(guessing):
     looked = shown.text_attention
     part = looked.attention[:, :, 2:6, 1:4]
     window = replace(looked, window=Window((2, 6), (1, 4)), attention=part, block=1, overview=looked.attention)
-    inside = numbers(text_data(window, {}, "a model")["inside"], "<u2") / 65535
+    inside = numbers(text_data(window, shown.text, {}, "a model")["inside"], "<u2") / 65535
     np.testing.assert_allclose(inside, part.sum(axis=-1).ravel(), atol=1e-4)
 
 

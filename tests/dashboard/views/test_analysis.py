@@ -31,7 +31,8 @@ from attention_sieve.dashboard.views.frame import Notes
 
 
 def show():
-    analysis_page("Copying", "Heads.", COPY_ANALYSIS, lambda _: "Copies.", lambda _: None, Notes(method="Three tests."))
+    notes = Notes(method="Three tests.")
+    analysis_page("Copying", "Heads.", COPY_ANALYSIS, lambda _: ("Copies.", ""), lambda _: None, notes)
 """
 
 
@@ -44,7 +45,7 @@ def opened(app, small, tmp_path, monkeypatch):
         folder.mkdir(parents=True)
         for file, content in {"__init__.py": "", "method.md": "As in the paper.", "page.py": code}.items():
             (folder / file).write_text(content, "utf-8")
-        monkeypatch.setattr(pages, "PAGES", (*pages.PAGES, Page(name, name.title(), ":material/grain:", name)))
+        monkeypatch.setattr(pages, "PAGES", (*pages.PAGES, Page("Test", name, name.title(), ":material/grain:", name)))
     monkeypatch.setattr(views, "__path__", [*views.__path__, str(tmp_path / "added")])
     decoder = small("llama", "CausalLM", max_position_embeddings=400, initializer_range=1.0)
     yield lambda name, **link: app(name, **{"checkpoint": decoder, "corpus_text": TEXTS} | link)
@@ -55,7 +56,7 @@ def opened(app, small, tmp_path, monkeypatch):
 def test_a_page_is_made_of_an_analysis_with_its_headline_its_picture_and_its_table(opened):
     at = opened("sinks")
     assert not at.error
-    assert "of heads are attention sinks, mean over 2 texts." in told(at)
+    assert "of heads are attention sinks. :small[:gray[Mean over 2 texts.]]" in told(at)
     shown = at.dataframe[0].value
     assert list(shown) == list(SINK_ANALYSIS.columns)
     drawn = np.array(sent(at, "Sinks of the heads")["texts"], float).ravel()

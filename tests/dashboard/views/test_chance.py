@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from reading import sent, written
+from reading import charts, sent, written
 
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
@@ -15,6 +15,7 @@ from attention_sieve.core.roles.roles import COARSE_ROLES, FINE_ROLES, ROLES
 from attention_sieve.core.roles.rules import PREFIX, read_role
 from attention_sieve.core.texts.text import read_typed
 from attention_sieve.dashboard import controls
+from attention_sieve.dashboard.figures.roles.chance import OWN
 from attention_sieve.dashboard.samples import read_sample
 from attention_sieve.dashboard.views.roles import chance_wording as words
 
@@ -24,26 +25,46 @@ NAMES = ["permuted keys", "shuffled words", *(f"random weights, seed {seed}" for
 
 
 def switched_on(app, content="", **link):
-    """The page Roles with the switch on, tested over typed texts, or over a file with a content."""
+    """The page Roles with the controls counted, over typed texts, or over a file with a content."""
     at = app("roles", **link)
     if content:
         at.file_uploader(key="upload").upload("texts.txt", content.encode()).run()
-    at.toggle(key="chance").set_value(True).run()
+    for button in [each for each in at.button if each.key == "count chance"]:  # none where they are kept
+        button.click().run()
     assert not at.error
     return at
 
 
 def table(at):
-    return next(each.value for each in at.table if words.CHECKPOINT in each.value.columns)
+    return next(each.value for each in at.dataframe if OWN in each.value.columns)
 
 
-def test_without_the_switch_no_control_is_computed(app):
-    app("roles")
+def test_no_control_is_computed_before_a_click_and_what_is_kept_shows_at_once(app):
+    typed = "The tall surgeon quickly closed it."
+    app("roles", corpus_text=typed)
     passed = controls.inference().n_passed
-    at = app("roles")
+    at = app("roles", corpus_text=typed)
     assert controls.inference().n_passed == passed
     assert not written(at, "**Permuted keys**:")
     assert not any(each.key == "grid of" for each in at.selectbox)
+    assert set(strip(at)["control"]) == {OWN}
+    switched_on(app, corpus_text=typed)
+    passed = controls.inference().n_passed
+    at = app("roles", corpus_text=typed)
+    assert not any(each.key == "count chance" for each in at.button)
+    assert set(strip(at)["control"]) == {OWN, *words.ANSWERS}
+    assert written(at, "**Permuted keys**:")
+    assert controls.inference().n_passed == passed
+
+
+def test_a_link_asks_for_controls_at_once(app):
+    at = app("roles", corpus_text="The young painter sold her house.", chance="true")
+    assert set(strip(at)["control"]) == {OWN, *words.ANSWERS}
+
+
+def strip(at):
+    """What the strip draws."""
+    return next(rows for rows in charts(at) if "control" in rows)
 
 
 @pytest.mark.parametrize("corpus", [controls.TYPED, controls.UPLOAD])
@@ -71,7 +92,7 @@ def test_the_counts_beside_the_checkpoints_are_those_of_core_and_tau_redraws_the
 def test_the_grid_flips_to_a_control_and_back_and_finer_roles_are_counted_without_a_pass(app):
     at = switched_on(app)
     own, passed = sent(at, GRID), controls.inference().n_passed
-    assert at.selectbox(key="grid of").options == [words.CHECKPOINT, *NAMES]
+    assert at.selectbox(key="grid of").options == [OWN, *NAMES]
     for name in (NAMES[0], NAMES[-1]):
         at.selectbox(key="grid of").set_value(name).run()
         shown = sent(at, f"{CONTROL}{name}")

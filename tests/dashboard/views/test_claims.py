@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from reading import said
+from reading import charts, said
 
 import attention_sieve as sieve
 from attention_sieve.dashboard.views.claims import wording
@@ -40,14 +40,30 @@ def test_a_claim_is_tested_as_the_call_tests_it_and_elsewhere(app, bundled, fold
     assert said(at) == ["Scores by head do not say of which role they are. Name the role, too."]
     at.selectbox(key="claim role").set_value("previous").run()
     assert not at.error
-    assert any("Spearman's" in each.value for each in at.caption)
+    assert any("Spearman's" in each.value for each in at.markdown)
     assert at.dataframe[0].value["claimed"].tolist() == [0.9, 0.2, 0.1]
     assert "ranking" in at.table[0].value.columns
     assert "has no head L2 H2" in at.table[0].value["holds for"].tolist()[-1], "the other checkpoint has two layers"
 
 
+def test_the_page_opens_on_a_claim_about_the_bundled_checkpoint_with_its_picture(app):
+    at = app("claims", corpus_text=TEXTS)
+    assert not at.error
+    assert at.text_area(key="claim").value == wording.EXAMPLES["bundled"]
+    (drawn,) = charts(at)
+    called = sieve.claim("bundled", wording.EXAMPLES["bundled"], TEXTS.splitlines()).table
+    heads = drawn[drawn["kind"] == "head"]
+    assert heads["value"].tolist() == pytest.approx(called["mean"].tolist())
+    assert heads["holds"].tolist() == (called["verdict"] == "holds").tolist()
+    beside = drawn[drawn["kind"] == "beside"]
+    assert beside.loc[beside["what"] == "permuted keys", "value"].tolist() == pytest.approx(called["permuted"].tolist())
+    n_held = int((called["verdict"] == "holds").sum())
+    assert any(each.value.startswith(f"**{n_held} of 3 heads** pass") for each in at.markdown)
+
+
 def test_what_is_no_claim_gets_a_sentence_and_stays_in_its_field(app):
-    at = opened(app, "")
+    at = opened(app, wording.EXAMPLES["bundled"])
+    at.text_area(key="claim").set_value("").run()
     at.button(key="claim example").click().run()
     assert at.text_area(key="claim").value == wording.EXAMPLES["bundled"]
     assert not at.error

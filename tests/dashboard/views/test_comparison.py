@@ -2,22 +2,26 @@
 
 import re
 import shutil
+from base64 import b64decode
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from reading import charts, sent
+from reading import charts, sent, told
 
 import attention_sieve as sieve
 from attention_sieve.core.checkpoints.saved_runs import SavedRun
 from attention_sieve.core.comparison.sizes import DifferenceSizes
 from attention_sieve.core.comparison.transitions import RoleChange
+from attention_sieve.core.finetuning.command import SAMPLE
 from attention_sieve.core.passes.outputs import Prediction
-from attention_sieve.core.running import Progress, Validation, ValidationResult
+from attention_sieve.core.running import Journal, Progress, Validation, ValidationResult
 from attention_sieve.dashboard import controls
 from attention_sieve.dashboard import wording as shared_wording
+from attention_sieve.dashboard.offers import fine_tuned_from
+from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.samples import REVIEW
 from attention_sieve.dashboard.views.comparison import wording
 from attention_sieve.dashboard.views.comparison.both_texts import prediction_sentence
@@ -47,25 +51,32 @@ def compare(app, pair):
     return opened
 
 
-def summary(at):
+def finding(at):
     return next(each.value for each in at.markdown if "changed a role" in each.value)
+
+
+def summary(at):
+    """All that changed, in the first tab."""
+    return next(each.value for each in at.markdown if "mean scores" in each.value)
 
 
 def test_the_page_says_what_changed_and_what_each_predicts_and_sends_it_to_every_view(compare):
     at = compare(tau="1", method="mean alone")
+    assert not at.error
+    found = r"From \(a\) to \(b\), .+\. :small\[:gray\[\d of 6 heads changed a role at tau 1\.\]\]"
+    assert re.fullmatch(found, finding(at))
+    assert len(finding(at).partition(" :small")[0].split()) <= 20
+    assert re.match(r"From \(a\) to \(b\), .+\. Of \d+ mean scores, .+ The score ", summary(at))
+    assert sent(at, "Roles gained, kept and lost")["compared"]
+    assert sent(at, f"{at.selectbox(key=ROLE).value}, b − a")
+    arcs = sent(at, "Attention of")
+    assert (arcs["group"], arcs["controls"]) == ("compare", "without")
+    at = compare(**{"compare details": wording.SIDE_BY_SIDE})
     a, b = (next(each.value for each in at.markdown if each.value.startswith(f"**({side}) ")) for side in "ab")
     assert a.endswith(f":small[{shared_wording.EMBEDS_ONLY}]")
     shares = re.search(r":small\[Predicts LABEL\\_[01] (\d+)%, LABEL\\_[01] (\d+)%\]$", b).groups()
     assert int(shares[0]) >= int(shares[1])
     assert sum(int(share) for share in shares) == pytest.approx(100, abs=1)
-    assert not at.error
-    told = (
-        r"\*\*From \(a\) to \(b\), .+\.\*\* \d of 6 heads changed a role at tau 1\. Of \d+ mean scores, .+ The score "
-    )
-    assert re.match(told, summary(at))
-    assert sent(at, "Roles gained, kept and lost")["compared"]
-    for label in ("(a) Roles of the heads", "(b) Roles of the heads", f"{at.selectbox(key=ROLE).value}, b − a"):
-        assert sent(at, label)
     difference = sent(at, "Difference of the attention")
     assert difference["signed"]
     pictures = [sent(at, wording.CONTROLS), sent(at, "Attention of"), difference]
@@ -75,7 +86,7 @@ def test_the_page_says_what_changed_and_what_each_predicts_and_sends_it_to_every
 
 def test_a_grid_tells_what_heads_mostly_do_under_the_checkpoint_of_which_that_is_known(app, compare, pair):
     app("surface", checkpoint=pair[0], corpus_text=SHORT)
-    at = compare()
+    at = compare(**{"compare details": wording.EACH})
     assert all(sentence.endswith(".") for of_layer in sent(at, "(a) Roles")["sentences"] for sentence in of_layer)
     assert sent(at, "(b) Roles")["sentences"] is None
 
@@ -89,7 +100,7 @@ def test_the_head_and_the_role_first_shown_moved_most_and_what_the_reader_chose_
         at = compare(**{"with": [pair[1], other], "focus": focus, "compare details": wording.DIFFERENCES})
         assert sent(at, "local, b − a")["label"].startswith(f"local, b − a of {focus}")
         ends |= {sent(at, f"{role}, b − a")["high"][0] for role in ("local", "syntactic", "delimiter")}
-        (said,) = (each.value for each in at.markdown if "changed most" in each.value)
+        (said,) = (each.value for each in at.caption if "changed most" in each.value)
         head, role = re.match(r"\*\*(L\d H\d)\*\*: its (.+) score changed most", said).groups()
         assert at.selectbox(key=ROLE).value == role
         shown = sent(at, f"{role}, b − a")
@@ -137,20 +148,70 @@ def test_the_table_is_that_of_the_call(compare, pair):
 def test_equal_texts_count_once_and_the_page_says_how_many(compare):
     lines, tables = SHORT.splitlines(), []
     for times in (1, 3):
-        at = compare(corpus_text="\n".join(lines * times), **{"compare details": wording.TABLE})
+        typed = {"corpus_text": "\n".join(lines * times)}
+        at = compare(**typed, **{"compare details": wording.TABLE})
         tables += [each.value for each in at.dataframe if "wilcoxon_p" in each.value]
-    assert f"Equal texts count once: {2 * len(lines)} of {3 * len(lines)} repeat others." in summary(at)
+    assert f"Equal texts count once: {2 * len(lines)} of {3 * len(lines)} repeat others." in summary(compare(**typed))
     pd.testing.assert_frame_equal(*tables, rtol=1e-4, atol=1e-5)
 
 
 def test_heads_that_are_off_elsewhere_are_on_and_the_reference_against_itself_differs_in_nothing(compare, pair):
     at = compare(**{"with": pair[0], "off": "1-2"})
     assert wording.ALL_ON in [each.value for each in at.info]
-    assert summary(at).startswith("**Every head has the same roles under (a) and (b).** 0 of 6 heads changed")
+    assert finding(at).startswith("Every head has the same roles under (a) and (b). :small[:gray[0 of 6 heads changed")
     assert wording.SAME in [each.value for each in at.info]
-    said = [each.value for each in at.markdown]
+    said = [each.value for each in at.caption]
     assert not any("changed most" in sentence for sentence in said)
     assert any(re.match(r"\*\*L\d H\d\*\*: its .+ score is \d.\d\d under both\.", sentence) for sentence in said)
+
+
+def test_between_the_two_lost_roles_fade_scores_and_attention_are_a_mixture_and_ends_are_the_checkpoints(compare):
+    ends = {"tau": "1", "method": "mean alone", "compare details": wording.EACH}
+    a, half, b = (compare(between=stop, **ends) for stop in ("a", "between", "b"))
+    for end, side in ((a, "(a)"), (b, "(b)")):
+        grid = sent(end, "Roles of the heads of")
+        assert not grid["compared"]
+        for field in ("scores", "states"):
+            assert grid[field] == sent(end, f"{side} Roles of the heads")[field]
+    grids = [sent(at, label) for at, label in ((a, "Roles of the heads of"), (half, "Roles gained"), (b, "Roles of"))]
+    scores = [np.frombuffer(b64decode(grid["scores"]), dtype="<f4") for grid in grids]
+    np.testing.assert_allclose(scores[1], (scores[0] + scores[2]) / 2, rtol=1e-5)
+    assert (grids[1]["far"], grids[0]["far"]) == (0.5, None)
+    weights = [np.frombuffer(b64decode(sent(at, "Attention of")["attention"]), dtype="u1") for at in (a, half, b)]
+    roots = [each / 255.0 for each in weights]
+    np.testing.assert_allclose(roots[1] ** 2, (roots[0] ** 2 + roots[2] ** 2) / 2, atol=0.01)
+    assert compare(between="nowhere").select_slider(key="between").value == "between"
+
+
+def test_without_a_fine_tuned_checkpoint_random_weights_stand_in_and_the_page_says_so(app, compare):
+    at = app("compare", tau="1", method="mean alone")
+    assert finding(at).startswith(wording.UNTRAINED)
+    assert wording.STANDS_IN in told(at)
+    assert wording.MAKE_SAMPLE in [each.label for each in at.button]
+    assert wording.CHOOSE_SECOND in told(compare(**{"with": None}))
+
+
+def test_the_page_opens_on_the_fine_tuned_checkpoint_as_soon_as_it_is_there_and_says_that_it_is_being_made(
+    compare, store, pair
+):
+    folder = store / "checkpoints" / SAMPLE
+    shutil.copytree(pair[1], folder)
+    try:
+        with Journal(folder, pair[0], 0) as journal:
+            journal.plan(20)
+            at = compare(**{"with": None})
+            (bar,) = at.get("progress")
+            said = wording.being_made(SAMPLE, "Step 0 of 20", wording.CHOOSE_SECOND)
+            assert bar.proto.text == plain(said)
+            journal.end("finished")
+        assert fine_tuned_from(pair[0]) == SAMPLE
+        at = compare(**{"with": None})
+        assert sent(at, "Attention of")
+        assert sent(at, f"Roles gained, kept and lost by {SAMPLE}")
+        assert at.multiselect(key="with").value == []
+        assert fine_tuned_from("another") is None
+    finally:
+        shutil.rmtree(folder)
 
 
 def test_a_checkpoint_that_is_not_there_gets_a_sentence(compare):
@@ -178,7 +239,7 @@ def test_other_tokens_are_said_and_attention_is_compared_between_words(compare, 
     assert "The tokenizers split 4 of 4 texts differently." in shown
     assert "attention is shown between words" in shown
     assert [token.strip() for token in sent(at, "Attention of")["queries"]["tokens"]] == ["The", "cat", "sat."]
-    grid = sent(at, "(a) Roles of the heads")
+    grid = sent(at, "Roles gained, kept and lost")
     letters = {grid["roles"][place]["letter"] for place in grid["shown"]}
     assert {"D", "F"} <= letters, "of delimiters under a, and of the first token under b"
 
@@ -214,11 +275,14 @@ def test_several_checkpoints_are_held_against_each_other_on_the_texts_that_all_c
     typed = few + "\nThe old cat sat on the old mat and drank."
     each = {"compare details": wording.EACH}
     at = compare(**{"with": [pair[1], short], "corpus_text": typed, "focus": pair[1]} | each)
-    alone = compare(**{"with": pair[1], "corpus_text": typed})
+    alone = compare(**{"with": pair[1], "corpus_text": typed} | each)
     both = sent(at, "(b) Roles of the heads")
     assert both["label"].endswith(pair[1])
     assert both["scores"] != sent(alone, "(b) Roles of the heads")["scores"]
-    assert both["scores"] == sent(compare(**{"with": pair[1], "corpus_text": few}), "(b) Roles of the heads")["scores"]
+    assert (
+        both["scores"]
+        == sent(compare(**{"with": pair[1], "corpus_text": few} | each), "(b) Roles of the heads")["scores"]
+    )
     assert any("Longer than some checkpoints can read" in each.value and "text 4" in each.value for each in at.warning)
 
 
@@ -331,7 +395,7 @@ def test_the_least_difference_is_in_the_link_and_decides_from_the_first_sentence
     linked = compare(**{key: "0.25"})
     assert linked.number_input(key=key).value == 0.25
     told = [each.value for each in linked.markdown if "mean scores" in each.value]
-    assert [each.count(" differ by 0.25 or more; ") for each in told] == [1, 1]
+    assert [each.count(" differ by 0.25 or more; ") for each in told] == [1]
     for refused in ("-1", "nan", "much"):
         assert " differ by 0.1 or more; " in summary(compare(**{key: refused}))
 
@@ -395,11 +459,12 @@ def test_under_another_tau_or_correction_or_the_share_every_view_says_so_and_run
     at.selectbox(key="method").set_value("mean alone").run()
     at.selectbox(key="correction").set_value("none").run()
     assert sent(at, "Roles gained, kept and lost")["states"] != kept["states"]
-    assert "at tau 1." in summary(at)
-    at, first = compare(), sent(at, "(a) Roles of the heads")
+    assert "at tau 1." in finding(at)
+    at = compare(**{"compare details": wording.EACH})
+    first = sent(at, "(a) Roles of the heads")
     at.selectbox(key="scale").set_value("share above chance").run()
     assert controls.inference().n_passed == before
-    assert "changed a role at tau 0.5 of the share above chance" in summary(at)
+    assert "changed a role at tau 0.5 of the share above chance" in finding(at)
     assert {sent(at, f"({side}) Roles of the heads")["noun"] for side in "ab"} == {"share"}
     assert sent(at, "(a) Roles of the heads")["scores"] != first["scores"]
     for tab in (wording.DIFFERENCES, wording.LAYERS, wording.DIVERGENCE, wording.TRANSITIONS, wording.TABLE):

@@ -344,6 +344,9 @@ def test_only_a_result_above_chance_is_a_success_and_wrong_texts_are_shown_as_te
     (journal.folder / "training.json").write_text(json.dumps({"result": {"wrong": [wrong]}}))
     journal.end("finished")
     at = app("fine-tune")
+    (found,) = (each.value for each in at.markdown if "was fine-tuned from" in each.value)
+    assert found.startswith("**ended** was fine-tuned from bundled for ")
+    assert ("not significantly above chance" in found) == (not is_above)
     at.session_state["run watched"] = "ended"
     at.run()
     finished = [each for each in at.info if "Finished after" in each.value]

@@ -110,22 +110,28 @@ def test_the_strongest_link_of_a_head_is_between_two_words_and_as_large_as_compu
     at = app(text="My brother broke his new phone.")
     engine = at.session_state["engine"]
     looked, _ = controls.inference().look(engine, Text(("My brother broke his new phone.",)), PassSettings())
-    query, key, share = strongest_link(looked, (2, 4))
-    assert (query.text, key.text) == ("his", "brother")
+    link = strongest_link(looked, (2, 4))
+    assert (link.query.text, link.key.text) == ("his", "brother")
     words = looked.text.queries.segments != SPECIAL
     one_token_each = looked.attention[2, 4][np.ix_(words, words)]
     np.fill_diagonal(one_token_each, 0)
-    assert share == pytest.approx(one_token_each.max(), abs=1e-6)
+    assert link.share == pytest.approx(one_token_each.max(), abs=1e-6)
+    his, brother = 3, 1  # words of the text
+    others = np.delete(one_token_each[:, brother], [his, brother])
+    assert link.from_others == pytest.approx(others.mean(), abs=1e-6)
+    assert link.even == 1 / 9
+    assert link.stands_out
+    assert not strongest_link(looked, (5, 1)).stands_out, "it rests"
 
 
 def test_a_word_of_several_pieces_gives_their_mean_and_takes_their_sum(app):
     (text,) = read_typed("Mosquitoes bit the unbelievable grandmother.")
     looked, _ = controls.inference().look(app().session_state["engine"], text, PassSettings())
     for head in ((2, 4), (5, 4), (0, 2)):
-        query, key, share = strongest_link(looked, head)
-        rows = looked.attention[head][list(query.tokens)][:, list(key.tokens)]
-        assert share == pytest.approx(rows.sum(axis=1).mean(), abs=1e-6)
-        assert query.tokens != key.tokens
+        link = strongest_link(looked, head)
+        rows = looked.attention[head][list(link.query.tokens)][:, list(link.key.tokens)]
+        assert link.share == pytest.approx(rows.sum(axis=1).mean(), abs=1e-6)
+        assert link.query.tokens != link.key.tokens
 
 
 @pytest.mark.parametrize(
@@ -155,7 +161,7 @@ def test_a_description_says_of_which_texts_it_speaks_and_what_the_head_does_in_t
     at = app(corpus=controls.UPLOAD, text="My brother broke his new phone.", head="2-4")
     at.file_uploader(key="upload").upload("texts.txt", b"A dog chased a cat.\nShe ate her red apple.\nWe slept.").run()
     button(at, "Describe each head in a sentence").click().run()
-    (described,) = written(at, "In your text: ")
+    (described,) = (each for each in written(at, "In your text: ") if each.startswith("Over"))
     assert described.startswith("Over the 3 texts of the corpus **L2 H4** ")
     assert "*his* → *brother*, 64%." in described
     assert sent(at, "Heads of")

@@ -77,6 +77,40 @@ def test_the_last_step_has_induction_heads_and_the_slider_goes_back_to_the_untra
     assert float(metric(at, wording.COPIED).value) == pytest.approx(np.log(128), abs=0.1)
 
 
+def test_the_finding_is_what_the_losses_without_heads_carry():
+    guess = np.log(128)
+    for n_copying, losses, said in (
+        (0, (guess, guess, guess), wording.NO_COPIES_DRAWN),
+        (1, (0.1, 3.0, 3.0), "One head carries the copying: without it the model hardly copies."),
+        (4, (0.02, 0.15, 5.54), "4 heads carry the copying, so losing one costs little."),
+        (2, (0.02, 2.1, 5.0), "2 heads carry the copying, and without one of them it is clearly worse."),
+        (2, (4.0, 4.1, 4.2), "2 heads look at the copies, but the model does not yet rest on that."),
+    ):
+        assert wording.finding(n_copying, losses) == said
+        assert len(said.split()) <= 20
+    assert wording.losses(4, (0.02, 0.15, 5.54)).endswith(
+        "0.02 nats; without one of them at most 0.15, without all 5.54."
+    )
+
+
+def test_the_page_begins_with_what_the_copying_rests_on_in_this_step(app, here):
+    found = next(each.value for each in app("laboratory").markdown if "Loss of copied tokens" in each.value)
+    loss, *_, without_all = (float(number) for number in re.findall(r"\d+\.\d+", found))
+    assert loss < 1 < without_all
+    untrained = app("laboratory", at="0")
+    assert any(wording.NO_COPIES_DRAWN in each.value for each in untrained.markdown)
+
+
+def test_the_saved_steps_are_played_from_the_first_on_until_stopped(app, here):
+    at = app("laboratory")
+    at.button(key="play").click().run()
+    assert at.select_slider(key="at").value == "0"
+    assert at.button(key="play").label == wording.STOP_FILM
+    at.button(key="play").click().run()
+    assert at.select_slider(key="at").value == "0"
+    assert at.button(key="play").label == wording.PLAY
+
+
 def test_heads_that_are_off_raise_the_loss_of_copies(app, here):
     at = app("laboratory")
     before = float(metric(at, wording.COPIED).value)
@@ -206,7 +240,7 @@ def test_leaving_the_lesson_leaves_the_page_as_it_was(app, here):
     at = app("laboratory", lesson=str(BIRTH), step="1")
     at.button(key="leave lesson").click().run()
     assert at.select_slider(key="at").value == "220"
-    assert not at.toggle(key="patterns").value
+    assert at.toggle(key="patterns").value
 
 
 # The figure

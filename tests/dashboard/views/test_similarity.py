@@ -18,7 +18,6 @@ def test_the_page_compares_all_heads_and_says_what_it_found_and_in_which_units(a
     assert not at.error
     said = next(each.value for each in at.markdown if "look at the same words most" in each.value)
     assert "72 heads compared on 3 texts" in said
-    assert "Heads of one layer are" in said
     shown = sent(at, "Distance of the heads")
     layer, head = shown["chosen"][0]
     assert shown["texts"][layer][head] == "0", "a head lies at no distance from itself"
@@ -74,11 +73,11 @@ def test_texts_are_taken_at_even_steps(monkeypatch):
 
 def test_sentences_say_what_there_is_and_nothing_else():
     nan = float("nan")
-    assert wording.summary(None, nan, nan, "nats", (1, 1), 1) == "1 head compared on 1 text."
-    said = wording.summary(("L0 H1", "L1 H0", 0.01234), 0.25, 0.125, "nats", (2, 5), 12)
-    assert said.startswith("12 heads compared on 2 of 5 texts, evenly spaced. ")
-    assert "**L0 H1 and L1 H0** look at the same words most closely (0.0123 nats apart; 0 is equal" in said
-    assert "no more alike" in said
+    assert wording.summary(None, "nats", (1, 1), 1) == "1 head compared on 1 text."
+    said = "0.0123 nats apart; 0 is equal. 12 heads compared on 2 of 5 texts."
+    assert wording.summary(0.01234, "nats", (2, 5), 12) == said
+    assert wording.within_a_layer(nan, nan, "nats") == ""
+    assert "no more alike" in wording.within_a_layer(0.25, 0.125, "nats")
     assert "within 0.1 nats" in wording.groups_of([1, 1], 0.1, "nats")
     assert wording.groups_of([5, 2, 1], 0.1, "nats") == (
         "2 groups, 1 loner (groups: within 0.1 nats, half the mean distance; the largest has 5 heads)."

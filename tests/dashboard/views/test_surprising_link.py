@@ -1,8 +1,11 @@
 """The answer to a typed text on Inspect, without a browser."""
 
+import re
+
 from reading import choose_heads, sent
 from streamlit.testing.v1 import AppTest
 
+from attention_sieve.core.word_links.habits import FUNCTION_WORDS
 from attention_sieve.dashboard.views.text import stories
 from attention_sieve.dashboard.views.text import wording as story_wording
 from attention_sieve.dashboard.views.word_links import wording
@@ -34,12 +37,13 @@ def enter(at: AppTest, typed: str) -> AppTest:
 
 def test_enter_chooses_and_pins_the_most_surprising_link_and_next_goes_through_the_others(app):
     at = app("inspect")
-    assert said(at) == [], "the example was not typed"
+    (of_example,) = said(at)
+    assert of_example.startswith("**_closed_ looks at _shop_** :small[L1 H7 gives it 88%; ")
     enter(at, BROTHER)
     for head, query, key in LINKS:
         (sentence,) = said(at)
-        assert sentence.startswith(f"**{head}** gives ")
-        assert f" of *{query}* to *{key}*; other words give it " in sentence
+        assert sentence.startswith(f"**_{query}_ looks at _{key}_** :small[{head} gives it ")
+        assert "; other words give it " in sentence
         assert arcs(at) == ([head], query)
         button(at, "next link").click().run()
     assert arcs(at) == (["L2 H4"], "his"), "after the last comes the first"
@@ -100,3 +104,25 @@ def test_attention_between_two_texts_is_not_answered(app, small):
     at = app("inspect", checkpoint=small("t5"), attention="cross-attention", text="A source here. ||| A target there.")
     assert said(at) == []
     assert wording.NOTHING_STANDS_OUT not in [each.value for each in at.markdown]
+
+
+def test_content_words_stand_out_before_words_that_join_others(app):
+    at = enter(app("inspect"), "She sat by the bank of the river and put her money in a deposit.")
+    joining = []
+    for _ in range(5):
+        (sentence,) = said(at)
+        query, key = re.match(r"\*\*_(.*?)_ looks at _(.*?)_\*\*", sentence).groups()
+        joining.append(not FUNCTION_WORDS.isdisjoint({query, key}))
+        if button(at, "next link") is None:
+            break
+        button(at, "next link").click().run()
+    assert joining == sorted(joining)
+    assert not joining[0]
+
+
+def test_heads_of_a_link_stay_chosen_over_the_example_which_has_an_answer_too(app):
+    at = app("inspect", head="0-2")
+    assert arcs(at) == (["L0 H2"], None)
+    assert len(said(at)) == 1
+    button(at, "show link").click().run()
+    assert arcs(at) == (["L1 H7"], "closed")

@@ -39,7 +39,7 @@ from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.analysis import Analysed, chosen_settings
 from attention_sieve.dashboard.views.asking import ask_about_long_texts
 from attention_sieve.dashboard.views.charts import chart, head_selection, show_head_map
-from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.frame import Places, Visit
 from attention_sieve.dashboard.views.grammar import wording as shared_wording
 from attention_sieve.dashboard.views.grammar.relations import wording
 from attention_sieve.dashboard.views.grammar.relations.sentence import head_on_a_sentence
@@ -79,13 +79,14 @@ def grid(focus: RelationFocus) -> None:
         values=points,
         bound=round_bound(float(np.abs(points).max())),
         signed=True,
+        muted=True,
         low_label=wording.LOWER,
         high_label=wording.HIGHER,
         marked=beats_baseline(focus.by_row, margin=focus.finding.settings.margin)[direction],
         mark=wording.MARK_ROW if direction else wording.MARK,
         details=details,
     )
-    _show(focus, "accuracies", picture, wording.GRID_PAPER)
+    _show(focus, "accuracies", picture)
 
 
 def two_rules(focus: RelationFocus) -> None:
@@ -127,6 +128,7 @@ def _maps_of_both(
             values=points,
             bound=round_bound(float(np.abs(points).max())),
             signed=True,
+            muted=True,
             low_label=wording.LOWER,
             high_label=wording.HIGHER,
             marked=argmax.heads,
@@ -175,28 +177,31 @@ def draw() -> None:
     visit = frame.with_corpus(start)
     if visit is None:
         return
-    results_slot, settings_slot = st.container(), st.container()
-    with settings_slot:
+    places = frame.places()
+    with places.sections:
+        details = st.container(key="relation sections")
+        details.empty()  # without an element the container would take up no space
         settings, is_controlled = _settings(visit.choice.criterion.alpha)
-    with results_slot:
+    with places.finding:
         corpus_finding = relation_finding(visit, settings)
         if corpus_finding is None:
             return
         state.remember_off(visit.choice)
         ask_about_long_texts(corpus_finding.too_long)
-        if corpus_finding.finding.accuracies:
-            _accuracies(visit, corpus_finding, is_controlled=is_controlled)
-        else:
+        if not corpus_finding.finding.accuracies:
             st.info(corpus_finding.finding.why_empty)
             _show_source(corpus_finding.finding)
+            return
+        random = _of_random_weights(visit, corpus_finding.finding) if is_controlled else None
+        _headline(visit, corpus_finding.finding)
+    _accuracies(visit, corpus_finding, random, replace(places, sections=details))
 
 
-def _accuracies(visit: Visit, corpus_finding: CorpusFinding[RelationFinding], *, is_controlled: bool) -> None:
+def _accuracies(
+    visit: Visit, corpus_finding: CorpusFinding[RelationFinding], random: RelationFinding | None, places: Places
+) -> None:
     finding = corpus_finding.finding
-    random = _of_random_weights(visit, finding) if is_controlled else None
-    _headline(visit, finding)
-    left, right = halves()
-    with left:
+    with places.controls:
         relation, direction = picked(finding)
     _, layer, head = relation.best
     in_force = replace(finding.settings, least_cases=finding.least_cases)
@@ -210,23 +215,30 @@ def _accuracies(visit: Visit, corpus_finding: CorpusFinding[RelationFinding], *,
         heads=state.chosen_heads(n_layers, n_heads, (layer, head)),
         facts=provenance.corpus_facts(visit.choice, visit.engine, len(finding.items)) | analysed.facts(),
     )
-    with left:
+    with places.picture:
+        left, right = halves()
+    with left, st.container(key="relation map"):
         grid(focus)
     with right:
-        head_on_a_sentence(focus)
+        head_on_a_sentence(focus, places.controls)
+    with places.controls:
         frame.link_to_inspect(focus.heads)
-        _show_source(finding)
     state.put_in_link(focus.heads)
     table = best_rows(finding, random)
-    frame.tabs(
-        "relation details",
-        {
-            wording.TABLE: lambda: best_heads(focus, table),
-            wording.BARS: lambda: _bars(focus, table),
-            wording.DISTANCES: lambda: _distances(focus),
-            wording.TWO_RULES: lambda: two_rules(focus),
-        },
-    )
+    with places.sections:
+        frame.tabs(
+            "relation details",
+            {
+                wording.TABLE: lambda: best_heads(focus, table),
+                wording.BARS: lambda: _bars(focus, table),
+                wording.DISTANCES: lambda: _distances(focus),
+                wording.TWO_RULES: lambda: two_rules(focus),
+            },
+        )
+        with st.expander(wording.HOW_CHOSEN):
+            st.markdown(_best(visit, finding))
+            st.caption(wording.GRID_PAPER)
+            _show_source(finding)
 
 
 def _of_random_weights(visit: Visit, finding: RelationFinding) -> RelationFinding | None:
@@ -288,8 +300,17 @@ def _show_source(finding: RelationFinding) -> None:
 
 
 def _headline(visit: Visit, finding: RelationFinding) -> None:
-    off = [wording.OFF_STILL_ATTENDS] if visit.choice.off else []
-    st.markdown(" ".join([_best(visit, finding), *off]))
+    best = finding.largest_gain
+    heads = [f"**{marked(layer, head, visit.choice.off)}**" for _, layer, head in dict.fromkeys(best.best_of_halves)]
+    if heads:
+        frame.say_finding(
+            wording.finding(plain(best.relation), heads, best.best_accuracy, best.baseline),
+            wording.where_wrong(best.best_where_wrong) if best.best_accuracy > best.baseline.share else "",
+        )
+    else:
+        frame.say_finding(wording.no_halves(finding.unit))
+    if visit.choice.off:
+        st.markdown(wording.OFF_STILL_ATTENDS)
 
 
 def _best(visit: Visit, finding: RelationFinding) -> str:

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 import streamlit as st
 from jaxtyping import Bool
+from streamlit.delta_generator import DeltaGenerator
 
 from attention_sieve.core.attention.settings import head_name
 from attention_sieve.core.passes.texts import queries_text
@@ -48,12 +49,13 @@ class SentencePosition:
     """First and one-past-last word."""
 
 
-def head_on_a_sentence(focus: RelationFocus) -> None:
+def head_on_a_sentence(focus: RelationFocus, controls: DeltaGenerator) -> None:
+    """Draw the predictions of the head that was chosen last; which sentence, is chosen in `controls`."""
     if not focus.heads:
         st.info(wording.ARCS_HINT)
         return
     layer, head = focus.heads[-1]
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with controls, st.popover(wording.SENTENCE, icon=":material/notes:"):
         position = _picked(focus)
         every_word = toggle(wording.EVERY_WORD, key="every guess")
     predictions = focus.finding.predictions[position.text]
@@ -71,8 +73,8 @@ def head_on_a_sentence(focus: RelationFocus) -> None:
     n_right = int((in_sentence & (parsed.predicted == parsed.heads)).sum())
     st.markdown(
         f"**{head_name(layer, head)}**, {DIRECTION_NAMES[focus.direction]}, {plain(focus.relation.relation)}: "
-        f"{wording.n_right(n_right, int(in_sentence.sum()))} {wording.arcs_read(is_paired=is_paired)}",
-        help=wording.ARCS_ENDS,
+        f"{wording.n_right(n_right, int(in_sentence.sum()))}",
+        help=f"{wording.arcs_read(is_paired=is_paired)} {wording.ARCS_ENDS}",
     )
     _draw(focus, parsed, f"{head_name(layer, head)}, {DIRECTION_NAMES[focus.direction]}")
 

@@ -117,6 +117,7 @@ DIRECTION_HELP: Final = (
 )
 GRID_TITLE: Final = "accuracy − baseline, in points"
 LOWER: Final = "worse"
+HOW_CHOSEN: Final = "How was the best head chosen, and by which grammar?"
 HIGHER: Final = "better"
 MARK: Final = "syntactic by the most attended word (argmax)"
 MARK_ROW: Final = "syntactic by the most attended word (argmax), by the head's own row"
@@ -223,6 +224,21 @@ def source(n_gold: int, n_texts: int, parser: str) -> str:
     )
 
 
+def finding(relation: str, heads: Sequence[str], accuracy: float, baseline: OffsetBaseline) -> str:
+    """The best heads, or that none is above its baseline."""
+    if not accuracy > baseline.share:
+        return "No head finds a relation in unseen texts more often than guessing at a fixed distance does."
+    finds = "finds" if len(heads) == 1 else "find"
+    return (
+        f"{' and '.join(heads)} {finds} **{relation}** in {percent(accuracy, 0)} of unseen cases, a fixed distance in "
+        f"{percent(baseline.share, 0)}."
+    )
+
+
+def where_wrong(accuracy: float) -> str:
+    return "" if math.isnan(accuracy) else f"Where the distance is wrong: {percent(accuracy, 0)}."
+
+
 def best_head(
     relation: str, heads: Sequence[str], accuracy: float, where_wrong: float, baseline: OffsetBaseline
 ) -> str:
@@ -303,4 +319,4 @@ def best_at(best: BestRelation) -> str:
 
 
 def n_right(n_right: int, n_cases: int) -> str:
-    return f"**{n_right:,} of {n_cases:,}** right in this sentence."
+    return f"**{n_right:,} of {n_cases:,}** right."

@@ -14,6 +14,7 @@ from attention_sieve.core.roles.uncertainty.sensitivity import counts_by_tau, co
 from attention_sieve.core.statistics.evidence import evidence_path
 from attention_sieve.core.statistics.series import SCORE_BINS, SHARE_BINS, counts_of
 from attention_sieve.dashboard.figures.figure import Figure
+from attention_sieve.dashboard.figures.roles.chance import OWN, chance_strip
 from attention_sieve.dashboard.figures.roles.distributions import HeadScores, Violins, head_scores, score_violins
 from attention_sieve.dashboard.figures.roles.evidence import evidence_by_texts
 from attention_sieve.dashboard.figures.roles.from_counts import density_violins
@@ -51,6 +52,10 @@ SCORED = RoleScores(
 SHARES = 1 - SCORES / 12
 """From far below 0 up to 1, with the same gaps."""
 NOTHING = np.full_like(SCORES, np.nan)
+COUNTED = {
+    "local": {OWN: [3], "permuted keys": [0], "shuffled words": [4], "random weights": [0, 1, 2]},
+    "delimiter": {OWN: [12], "permuted keys": [0], "shuffled words": [12], "random weights": [1, 1, 1]},
+}
 
 
 def verdicts(scores: np.ndarray = SCORES, **asked) -> HeadTests:
@@ -95,6 +100,8 @@ def figures(scores: np.ndarray, tau: float = 3.0, scale: Scale = "score") -> Dra
         "by texts": by_texts,
         "one head": lambda: head_scores(one_head(scores, tests(), 2, 3, uniform[:, 2], here=known, scale=scale)),
     }
+    if np.isfinite(scores).any():
+        drawers["beside chance"] = lambda: chance_strip(COUNTED, LAYERS * HEADS)
     if scale == "score":
         drawers["evidence by texts"] = lambda: of_one_head(scores, tests().settings)
     return Drawn(drawers)

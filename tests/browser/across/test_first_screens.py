@@ -1,0 +1,42 @@
+"""Every page says what it found and shows its picture before it asks anything: few controls, few words."""
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from attention_sieve.dashboard.pages import PAGES
+
+SEEN = (Path(__file__).parent / "first_screen.js").read_text("utf-8")
+MOST_CONTROLS, MOST_WORDS, MOST_WORDS_OF_FINDING = 12, 80, 20
+PROJECTOR = {"width": 853, "height": 480}
+NOT_YET = {
+    "importance": (12, 105),
+    "lessons": (16, 165),
+}
+"""Controls and words of pages that are not yet laid out so. No number here may rise."""
+PICTURED = ["similarity", "roles", "surface", "claims", "grammar", "compare"]
+"""Pages whose picture stands in its place."""
+
+
+@pytest.mark.parametrize("address", [page.address for page in PAGES])
+def test_a_first_screen_has_few_controls_and_few_words(visit, address):
+    page = visit(f"/{address}")
+    most_controls, most_words = NOT_YET.get(address, (MOST_CONTROLS, MOST_WORDS))
+    seen = page.evaluate(SEEN)
+    assert len(seen["controls"]) <= most_controls, seen["controls"]
+    assert len(seen["words"]) <= most_words, " ".join(seen["words"])
+
+
+@pytest.mark.parametrize("address", PICTURED)
+def test_a_page_finds_something_and_its_whole_picture_is_on_a_projector(visit, address):
+    page = visit(f"/{address}", **PROJECTOR)
+    finding = page.locator(".st-key-found p")
+    expect(finding).to_be_visible()
+    sentence = finding.evaluate(
+        "(p) => [...p.childNodes].filter((node) => node.nodeName !== 'SPAN').map((node) => node.textContent).join('')"
+    )
+    assert 1 <= len(sentence.split()) <= MOST_WORDS_OF_FINDING, sentence
+    for drawn in page.locator(".st-key-picture").locator("svg.marks, canvas, [role=grid]").all():
+        box = drawn.bounding_box()
+        assert box["y"] + box["height"] <= PROJECTOR["height"], box
