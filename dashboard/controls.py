@@ -35,6 +35,7 @@ from attention_sieve.dashboard.components.kept_text import fetch_text, keep_text
 from attention_sieve.dashboard.figures.figure import counted
 from attention_sieve.dashboard.plain import for_visitors, plain
 from attention_sieve.dashboard.progress import in_its_place, let_leave
+from attention_sieve.dashboard.run_kinds import A_RESULTS_FOLDER
 from attention_sieve.dashboard.samples import read_sample
 from attention_sieve.dashboard.state import KINDS, Choice
 from attention_sieve.dashboard.web.session import session_id, visitor
@@ -60,8 +61,7 @@ UPLOAD: Final = "upload a file"
 TYPED: Final = "type texts"
 TYPED_TEXTS: Final = "corpus_text"
 """Key of the text area in the sidebar."""
-RESULTS: Final = "a results folder"
-CORPORA: Final = (*SAMPLES, *PROBES, UPLOAD, TYPED, RESULTS)
+CORPORA: Final = (*SAMPLES, *PROBES, UPLOAD, TYPED, A_RESULTS_FOLDER)
 SUGGESTED: Final = (
     BUNDLED,
     "google-bert/bert-base-uncased",
@@ -118,7 +118,7 @@ def sidebar() -> None:
     """Draw the sidebar that every page shares; `state.choice()` reads its widgets."""
     if "corpus" not in st.session_state and not st.query_params and offers.results_on_command_line():
         # A first visit without a link shows what the server was started with.
-        st.session_state["corpus"] = st.query_params["corpus"] = RESULTS
+        st.session_state["corpus"] = st.query_params["corpus"] = A_RESULTS_FOLDER
     if st.session_state.pop(DECODER_MADE, False):
         st.session_state["checkpoint"] = SAMPLE_DECODER
         state.switch_off(())
@@ -192,7 +192,7 @@ def corpora() -> tuple[str, ...]:
     its owner named some."""
     language = state.language()
     own = [name for name, sample in SAMPLES_IN.items() if sample == language]
-    offered = CORPORA if language == ENGLISH else (*own, TYPED, UPLOAD, *PROBES, RESULTS)
+    offered = CORPORA if language == ENGLISH else (*own, TYPED, UPLOAD, *PROBES, A_RESULTS_FOLDER)
     return offered if not public.is_public() or offers.offered_results() else offered[:-1]
 
 
@@ -225,7 +225,7 @@ def _corpus_inputs(corpus: str) -> None:
         st.markdown(wording.upload_limits(public.upload_megabytes(), public.most_texts()))
     elif corpus == TYPED:
         typed_texts(wording.CORPUS_TYPED, TYPED_TEXTS, height=160)
-    elif corpus == RESULTS:
+    elif corpus == A_RESULTS_FOLDER:
         names = list(offers.offered_results())
         # The first offer is another one elsewhere, or later, so it is no default: Streamlit leaves those out of the
         # link. A sidebar that is folded away does not write the link itself.
@@ -477,7 +477,7 @@ def corpus_texts(choice: Choice) -> tuple[Text, ...]:
 
     Raises: TextError.
     """
-    if choice.corpus == RESULTS:
+    if choice.corpus == A_RESULTS_FOLDER:
         return ()
     if sample := (SAMPLES | SAMPLES_IN).get(choice.corpus):
         return read_sample(sample)

@@ -10,7 +10,7 @@ from typing import Any, Final
 from attention_sieve import ROOT
 from attention_sieve.core.engines.work import MOST_TRIES, PAUSE_EVERY, Do, Done, Piece, TaskOutcome, died
 from attention_sieve.core.errors import AnalysisError, first_line
-from attention_sieve.core.pauses import interruptible, pause
+from attention_sieve.core.pauses import pause
 
 OWN_RAY: Final = {"worker_niceness": 0}
 """Configuration of a local Ray: by default, its workers have a lower priority than all other processes."""
@@ -44,8 +44,8 @@ def run_on_ray(
     """
     if not pieces:
         return
-    with interruptible():
-        ray = _connected(address, n_workers * n_threads)
+    # Not interrupted while it starts: the processes that it had begun would stay.
+    ray = _connected(address, n_workers * n_threads)
     try:
         yield from outcomes_of(ray, begin, pieces, n_workers, n_threads, n_gpus_each)
     finally:

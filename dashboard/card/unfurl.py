@@ -146,4 +146,4 @@ def _sent(png: bytes) -> Response:
 
 
 def _busy() -> Response:
-    return PlainTextResponse("Other cards are drawn. Try again in a minute.\n", 503, {"Retry-After": "60"})
+    return PlainTextResponse("Other cards are being drawn. Try again in a minute.\n", 503, {"Retry-After": "60"})

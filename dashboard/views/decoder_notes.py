@@ -5,6 +5,7 @@ from functools import partial
 import streamlit as st
 
 from attention_sieve.dashboard import controls, state, wording
+from attention_sieve.dashboard.run_kinds import A_RESULTS_FOLDER
 from attention_sieve.dashboard.state import Choice
 
 
@@ -15,7 +16,7 @@ def decoder_notes(choice: Choice) -> None:
     """
     writes = st.session_state.get(state.WRITES, False)
     by_share = choice.scale == "share" and not st.session_state.get("scale")
-    offers_probes = writes and choice.corpus not in (*controls.PROBES, controls.RESULTS)
+    offers_probes = writes and choice.corpus not in (*controls.PROBES, A_RESULTS_FOLDER)
     if by_share:
         with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", key="shares above chance"):
             st.caption(wording.BY_DECODER if writes else wording.BY_LENGTH, width="content")

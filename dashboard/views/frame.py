@@ -28,6 +28,7 @@ from attention_sieve.dashboard.files.downloads import (
     references_download,
 )
 from attention_sieve.dashboard.plain import errors_shown, plain
+from attention_sieve.dashboard.run_kinds import A_RESULTS_FOLDER
 from attention_sieve.dashboard.state import Choice
 from attention_sieve.dashboard.web.session import unseen
 
@@ -253,7 +254,7 @@ def can_read(kind: Kind, text: Text) -> bool:
 
 def ask_for_texts(choice: Choice, texts: tuple[Text, ...]) -> None:
     """Say how to add texts if there are none; `readable` has reported texts that cannot be read."""
-    if choice.corpus == controls.RESULTS:
+    if choice.corpus == A_RESULTS_FOLDER:
         _lead_to_results()
     elif not texts:
         st.info(wording.WAIT_UPLOAD if choice.corpus == controls.UPLOAD else wording.WAIT_TYPED)

@@ -11,6 +11,7 @@ from attention_sieve.core.texts.text import MAX_BYTES
 from attention_sieve.dashboard import controls, public, runs
 from attention_sieve.dashboard import offers as server_offers
 from attention_sieve.dashboard.plain import WORD_JOINER
+from attention_sieve.dashboard.run_kinds import A_RESULTS_FOLDER
 from attention_sieve.dashboard.views.training.folders import keep_file
 
 
@@ -118,13 +119,13 @@ def test_a_damaged_results_folder_tells_visitors_its_name_and_the_owner_its_path
     (folder / "statistics.safetensors").write_bytes(b"damaged")
     monkeypatch.setenv(server_offers.RESULTS, str(folder))
     offers("bundled")
-    at = app("roles", corpus=controls.RESULTS, results="own corpus", corpus_text="")
+    at = app("roles", corpus=A_RESULTS_FOLDER, results="own corpus", corpus_text="")
     assert "own corpus/statistics.safetensors is damaged" in shown(at)
     assert str(tmp_path) not in shown(at)
     assert f"{folder}/statistics.safetensors is damaged" in caplog.text
     monkeypatch.delenv(public.PUBLIC)
     assert f"{folder}/statistics.safetensors is damaged" in shown(
-        app("roles", corpus=controls.RESULTS, results=str(folder), corpus_text="")
+        app("roles", corpus=A_RESULTS_FOLDER, results=str(folder), corpus_text="")
     )
 
 

@@ -28,6 +28,7 @@ from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.provenance import command, role_options
 from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.run_kinds import A_RESULTS_FOLDER
 from attention_sieve.dashboard.state import Choice
 from attention_sieve.dashboard.views import corpus as corpora
 from attention_sieve.dashboard.views import frame
@@ -118,12 +119,12 @@ def _inspect() -> None:
         waits = lesson is None and continuation is None and _answer(visit, screen, typed)
         if problem is not None:
             show_error(problem)
-        if choice.corpus == controls.RESULTS:
+        if choice.corpus == A_RESULTS_FOLDER:
             frame.ask_for_texts(choice, corpus_texts)
     is_tested = _draw(visit, screen, beside)
     if is_tested is None:
         return
-    if not texts and problem is None and choice.corpus != controls.RESULTS:
+    if not texts and problem is None and choice.corpus != A_RESULTS_FOLDER:
         frame.ask_for_texts(choice, corpus_texts)
     _compute_the_rest(visit, is_tested=is_tested, waits=waits)
 

@@ -20,7 +20,7 @@ from attention_sieve.dashboard.files.provenance import THEN
 from attention_sieve.dashboard.offers import open_offered_results, results_folder
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.public import is_public
-from attention_sieve.dashboard.run_kinds import KINDS
+from attention_sieve.dashboard.run_kinds import A_RESULTS_FOLDER, KINDS
 from attention_sieve.dashboard.state import Choice
 from attention_sieve.dashboard.views.pickers import from_list
 from attention_sieve.dashboard.views.results import wording
@@ -52,7 +52,7 @@ class Opened:
 
 def texts_or_results(on_texts: Callable[[], None], on_results: Callable[[Results], None]) -> Callable[[], None]:
     """The body of a page on the corpus of the sidebar: on its texts, or where that is a results folder on this."""
-    return partial(_on_results, on_results) if st.session_state.get("corpus") == controls.RESULTS else on_texts
+    return partial(_on_results, on_results) if st.session_state.get("corpus") == A_RESULTS_FOLDER else on_texts
 
 
 def _on_results(draw: Callable[[Results], None]) -> None:

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from steps import settle
 
 from attention_sieve.__main__ import main
-from attention_sieve.dashboard.controls import RESULTS
+from attention_sieve.dashboard.run_kinds import A_RESULTS_FOLDER
 from attention_sieve.dashboard.views.results import wording as words
 from benchmarks.shared.sentences import sentences
 
@@ -36,7 +36,7 @@ def test_a_reader_opens_the_latest_results_from_the_sidebar_and_the_link_names_t
     settle(page)
     page.get_by_test_id("stExpandSidebarButton").click()
     page.get_by_role("combobox", name="Corpus", exact=True).click()
-    page.get_by_role("option", name=RESULTS, exact=True).click()
+    page.get_by_role("option", name=A_RESULTS_FOLDER, exact=True).click()
     settle(page)
     expect(page.get_by_text(words.FROM_STATISTICS)).to_be_visible()
     expect(page.get_by_text(f"{N_TEXTS} texts of")).to_be_visible()
@@ -50,6 +50,6 @@ def test_a_reader_opens_the_latest_results_from_the_sidebar_and_the_link_names_t
 
 
 def test_inspect_on_results_without_texts_looks_right(results, visit):
-    page = visit(f"/?corpus={RESULTS.replace(' ', '+')}&results={FOLDER}")
+    page = visit(f"/?corpus={A_RESULTS_FOLDER.replace(' ', '+')}&results={FOLDER}")
     expect(page.locator(".st-key-results-without-texts")).to_be_visible()
     expect_looks_right(page)

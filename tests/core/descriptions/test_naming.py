@@ -31,7 +31,7 @@ RELATION = RelationFact(
     where_wrong=0.7, surplus=0.1, n_cases=200, p_value=0.001, control=CONTROL,
 )  # fmt: skip
 MENTIONS = MentionFact(
-    of="stories", accuracy=0.8, low=0.7, high=0.9, nearest=0.4, same_word=0.5, where_wrong=0.7, surplus=0.1,
+    source="stories", accuracy=0.8, low=0.7, high=0.9, nearest=0.4, same_word=0.5, where_wrong=0.7, surplus=0.1,
     n_cases=200, n_documents=40, p_value=0.001, control=CONTROL,
 )  # fmt: skip
 SHARE = ShareFact(target="cls", share=0.7, low=0.68, high=0.72, even=0.1, corrected_low=0.66)

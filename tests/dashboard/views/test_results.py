@@ -20,6 +20,7 @@ from attention_sieve.core.roles.hypotheses import Criterion, few_texts
 from attention_sieve.core.running import Journal
 from attention_sieve.dashboard import controls, offers, wording
 from attention_sieve.dashboard.plain import WORD_JOINER
+from attention_sieve.dashboard.run_kinds import A_RESULTS_FOLDER
 from attention_sieve.dashboard.views.comparison import wording as compare_words
 from attention_sieve.dashboard.views.results import raw
 from attention_sieve.dashboard.views.results import wording as words
@@ -48,7 +49,7 @@ def opened(app, folders_of_results):
     """opened(page, **link) -> that page on the first results."""
 
     def page(name, **link):
-        chosen = {"corpus": controls.RESULTS, "results": "first", "corpus_text": ""}
+        chosen = {"corpus": A_RESULTS_FOLDER, "results": "first", "corpus_text": ""}
         return app(name, **(chosen | link))
 
     return page
@@ -122,7 +123,7 @@ def test_compare_names_both_and_begins_with_the_roles_gained_and_lost(opened, fo
 
 def test_the_command_for_the_differences_can_be_pasted_anywhere(app, folders_of_results):
     first, second = folders_of_results
-    at = app("compare", corpus=controls.RESULTS, results="second", **{"other results": "first"}, corpus_text="")
+    at = app("compare", corpus=A_RESULTS_FOLDER, results="second", **{"other results": "first"}, corpus_text="")
     assert [each.value for each in at.code] == [f"python -m attention_sieve corpus compare {second} {first}"]
 
 
@@ -188,7 +189,7 @@ def test_a_click_takes_the_sample_texts_instead_of_the_results(opened):
 
 
 def test_a_question_that_was_not_asked_is_named_with_an_option_that_can_be_copied(app, results_of_roles):
-    at = app("surface", corpus=controls.RESULTS, results=results_of_roles.name)
+    at = app("surface", corpus=A_RESULTS_FOLDER, results=results_of_roles.name)
     (error,) = (each.value for each in at.error)
     assert "`--questions` roles,surface " in error
     assert WORD_JOINER not in error
@@ -215,7 +216,7 @@ def test_what_was_not_tested_is_no_zero(opened, app, results_of_roles):
     overlaps = sent(opened("roles"), "Heads by the roles")
     assert overlaps["roles"] == ["local", "delimiter"], "there is no parser, and there are no pairs"
     assert len(overlaps["geometry"]["regions"]) == 3
-    at = app("roles", corpus=controls.RESULTS, results=results_of_roles.name)
+    at = app("roles", corpus=A_RESULTS_FOLDER, results=results_of_roles.name)
     assert "block not tested" not in told(at)
 
 
@@ -232,7 +233,7 @@ def test_a_server_started_with_results_shows_them_on_a_first_visit(app, small, f
     monkeypatch.setattr(sys, "argv", ["server.py", f"{offers.OPTION}={folders_of_results[0]}"])
     at = app("roles", corpus=None, corpus_text=None)
     assert "**first**: 12 texts of" in told(at)
-    assert (at.query_params["corpus"], at.query_params["results"]) == (controls.RESULTS, "first")
+    assert (at.query_params["corpus"], at.query_params["results"]) == (A_RESULTS_FOLDER, "first")
     assert app("roles").session_state["corpus"] == controls.TYPED
     linked = app("roles", checkpoint=small("bert"), corpus=None, corpus_text=None, head="0-1")
     assert linked.session_state["corpus"] == controls.CORPORA[0]
@@ -245,7 +246,7 @@ def test_the_run_of_a_folder_is_watched_and_stopped_and_one_that_is_not_finished
 ):
     folder = shutil.copytree(folders_of_results[0], tmp_path / "going-on")
     monkeypatch.setenv(offers.RESULTS, str(folder))
-    chosen = {"corpus": controls.RESULTS, "results": "going-on", "corpus_text": ""}
+    chosen = {"corpus": A_RESULTS_FOLDER, "results": "going-on", "corpus_text": ""}
     journal = Journal(folder)
     journal.part("Reading the texts", 256)
     (folder / STATISTICS).unlink()
@@ -287,9 +288,9 @@ def test_a_name_that_two_folders_have_or_none_is_said(folders_of_results, tmp_pa
 def test_a_public_server_offers_what_its_owner_names(opened, folders_of_results, monkeypatch):
     monkeypatch.setenv("ATTENTION_SIEVE_PUBLIC", "1")
     assert offers.offered_results() == {}
-    assert controls.RESULTS not in controls.corpora()
+    assert A_RESULTS_FOLDER not in controls.corpora()
     monkeypatch.setenv(offers.RESULTS, str(folders_of_results[1]))
     assert list(offers.offered_results()) == ["second"]
-    assert controls.RESULTS in controls.corpora()
+    assert A_RESULTS_FOLDER in controls.corpora()
     with pytest.raises(Exception, match="Choose one of them"):
         offers.open_offered_results(str(folders_of_results[0]))

@@ -173,7 +173,7 @@ def test_a_curve_drawn_by_another_process_is_the_same_and_each_is_drawn_once(tmp
     # What is kept is read, and what is not is drawn elsewhere: in this process no curve can be drawn any more.
     reverse = next(path for path in kept if set(pd.read_parquet(path)["order"]) == {"reverse"})
     reverse.unlink()
-    monkeypatch.setattr("attention_sieve.core.importance.pruning.command.pruning_curve", None)
+    monkeypatch.setattr("attention_sieve.core.importance.pruning.orders.pruning_curve", None)
     pd.testing.assert_frame_equal(curves_of(tmp_path, checkpoint, *rows, "--workers", "2"), here, rtol=1e-5, atol=1e-6)
     assert {path: path.read_bytes() for path in kept} == kept
 
