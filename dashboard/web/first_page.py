@@ -13,7 +13,7 @@ FIRST_WIDGETS: Final = ("BidiComponent", "ButtonGroup", "Checkbox", "Html", "Sel
 """Widgets of the first page, by the names of their scripts in Streamlit."""
 ROOM: Final = ("room.css", "phone.css", "lesson.css")
 """Style sheets that lay out the first screen and the panel of a lesson, in this order."""
-SCRIPTS: Final = ("backend.js", "history.js", "enter.js", "choice.js", "present.js", "visited.js")
+SCRIPTS: Final = ("backend.js", "history.js", "enter.js", "choice.js", "present.js", "sections.js", "visited.js")
 """Scripts of the page around everything that Streamlit draws."""
 
 _WEB: Final = Path(__file__).parent

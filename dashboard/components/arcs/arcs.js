@@ -240,7 +240,8 @@ function drawFocus(view) {
   const focus = focusOf(view);
   const pin = shownPin(view);
   elements.view.classList.toggle("focused", Boolean(focus));
-  elements.view.classList.toggle("numbered", view.numbered && !choices.matrix && !isWindow(view.source));
+  const areWeights = !view.table.signed && !choices.matrix && !isWindow(view.source);
+  elements.view.classList.toggle("numbered", view.numbered && areWeights);
   elements.free.hidden = !pin;
   offerToAsk(view, pin);
   markTokens(view, focus, pin);

@@ -174,7 +174,7 @@ class RoleGrid extends HeadGrid {
       all.append(...states);
       entries.push(all);
     } else if (!isPatterned) {
-      entries.push(legendEntry(newElement("span", "swatch ramp"), "no letter: does this too little to count"));
+      entries.push(legendEntry(newElement("span", "swatch ramp"), "no letter: too little to count"));
     }
     if (this.stays !== null) entries.push(legendEntry(roleSwatch(ANY_ROLE, "swatch held faint"), faint));
     this.legend.replaceChildren(...entries, ...this.marksLegend(), ...(isPatterned ? this.patterns.legend() : []));

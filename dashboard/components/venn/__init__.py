@@ -18,7 +18,7 @@ SOURCE: Final = Source(
     js=joined("later.js", "page.js", "venn/venn.js"),
 )
 _mount: Final = SOURCE.registered()
-CAPTION: Final = "Exact combinations, most common first"
+CAPTION: Final = "Combinations, most common first"
 
 
 def role_venn(

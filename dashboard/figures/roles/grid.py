@@ -28,7 +28,7 @@ from attention_sieve.dashboard.figures.sheet import (
 )
 
 STABLE: Final = "share of bootstrap resamples of the texts in which the head has the same label: the role, or no role"
-FAINT: Final = f"faint: the label stays in fewer than {percent(CERTAIN)} of bootstrap resamples"
+FAINT: Final = f"faint: stays in fewer than {percent(CERTAIN)} of resamples"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

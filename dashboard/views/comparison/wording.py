@@ -42,7 +42,7 @@ FOCUS: Final = "Compared checkpoint"
 FOCUS_HELP: Final = "Everything below compares this checkpoint with the reference. Drag to follow a training run."
 FROM_A_TO_B: Final = "From (a) to (b)"
 UNTRAINED: Final = "With random weights"
-STANDS_IN: Final = "No checkpoint was fine-tuned here yet: random weights stand in."
+STANDS_IN: Final = "Nothing was fine-tuned here yet: random weights stand in."
 CHOOSE_SECOND: Final = "Choose a second checkpoint below."
 BETWEEN: Final = "between"
 STOPS: Final = {"a": 0.0, "25%": 0.25, BETWEEN: 0.5, "75%": 0.75, "b": 1.0}
@@ -181,7 +181,7 @@ def head_shown(head: str, role: str, a: float, b: float, scale: Scale, *, is_mos
     of_role = f"**{head}**: its {role} {WORDS[scale].noun}"
     if a == b:
         return f"{of_role} is {a:.2f} under both."
-    return f"{of_role} {'changed most:' if is_most else 'is'} {a:.2f} under a, {b:.2f} under b."
+    return f"{of_role} {'changed most,' if is_most else 'goes'} from {a:.2f} to {b:.2f}."
 
 
 def side(letter: str, name: str, predicted: str) -> str:

@@ -1,6 +1,6 @@
 // What stands on the first screen, without the navigation and without what is inside a picture: controls and words.
 // Options of which one is chosen are one control, and so are tabs; a mark or a word that explains itself is none; icons, whose
-// names are text to the browser, are no words, and neither are the labels of what is counted as a control.
+// names are text to the browser, and signs such as "×" are no words, and neither are the labels of what is counted as a control.
 () => {
   const main = document.querySelector("[data-testid=stMain]");
   const picture = "svg, canvas, [role=grid], [role=listbox], [data-testid=stVegaLiteChart]";
@@ -28,7 +28,7 @@
       const range = document.createRange();
       range.selectNodeContents(texts.currentNode);
       const { top, bottom, width } = range.getBoundingClientRect();
-      if (width > 1 && top < innerHeight && bottom > 0) found.push(...texts.currentNode.textContent.trim().split(/\s+/).filter(Boolean));
+      if (width > 1 && top < innerHeight && bottom > 0) found.push(...texts.currentNode.textContent.trim().split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word)));
     }
     return found;
   });

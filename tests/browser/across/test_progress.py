@@ -30,4 +30,4 @@ def test_a_long_corpus_is_stopped_keeps_what_is_finished_and_goes_on(visit):
     page.get_by_role("button", name="Stop scoring").click()
     expect(page.get_by_text("Stopped. Finished texts are kept;")).to_be_visible()
     choose(page, "Corpus", "sample texts")
-    expect(page.get_by_text("Over 64 texts at tau 3,")).to_be_visible()
+    expect(page.get_by_text("Over 64 texts at tau 3:")).to_be_visible()

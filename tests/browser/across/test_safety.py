@@ -88,7 +88,7 @@ def test_hostile_tokens_and_names_of_a_checkpoint_are_drawn_as_text(visit, hosti
 def test_hostile_texts_and_names_of_columns_of_a_file_are_scored_and_shown_as_text(visit):
     page = visit("/roles")
     upload(page, f"{ALL.replace('/', '_')}.jsonl", "\n".join(json.dumps({"text": f"{ALL} {i}"}) for i in range(3)))
-    expect(page.get_by_text("Over 3 texts at tau 3,")).to_be_visible()
+    expect(page.get_by_text("Over 3 texts at tau 3:")).to_be_visible()
     expect_nothing_rendered(page)
     table = "\t".join(HOSTILE) + "\n" + "\t".join(["One text."] * len(HOSTILE))
     give_file(page, "table.tsv", table.encode())
@@ -96,5 +96,5 @@ def test_hostile_texts_and_names_of_columns_of_a_file_are_scored_and_shown_as_te
         expect_said(page, name)
     expect_nothing_rendered(page)
     choose(page, "Column with the text", HOSTILE[0])
-    expect(page.get_by_text("Over 1 text at tau 3,")).to_be_visible()
+    expect(page.get_by_text("Over 1 text at tau 3:")).to_be_visible()
     expect_nothing_rendered(page)

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.usefixtures("nothing_made")
 
 def test_without_a_second_checkpoint_one_sentence_says_how_to_get_one_and_a_button_does_it(visit):
     page = visit("/compare")
-    expect(page.get_by_text("You have none of your own yet: make the sample pair")).to_be_visible()
+    expect(page.get_by_text("Nothing was fine-tuned here yet: random weights stand in.")).to_be_visible()
     expect(page.get_by_role("link", name="Fine-tune on my own texts")).to_be_visible()
     page.get_by_role("button", name="Make the sample pair").click()
     # Here pip finds nothing, and that is said where the reader looks.

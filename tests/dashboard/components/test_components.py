@@ -235,7 +235,7 @@ def test_how_often_labels_stay_travels_and_the_legend_says_what_is_faint() -> No
     stability = np.linspace(0.4, 1, 11 * 6).reshape(11, 2, 3)
     data = sent(run(grid_page, stability=stability))
     np.testing.assert_allclose(numbers(data["stays"], "u1") / data["resamples"], stability.ravel(), atol=0.0026)
-    assert data["faint"] == "faint: the label stays in fewer than 95% of bootstrap resamples"
+    assert data["faint"] == "faint: stays in fewer than 95% of resamples"
     assert data["certain"] == 0.95
 
 
@@ -244,7 +244,7 @@ def test_the_file_of_a_grid_draws_labels_that_may_change_faint_and_says_so() -> 
     grid = RoleGrid(roles=["local"], scores=np.ones((1, 1, 3)), holds=holds, tau=3.0, label="A", stability=stability)
     svg = ET.fromstring(grid_svg(grid))
     assert len(svg.findall(".//{*}g[@class='faint']")) == 1, "a label that is not there has no letter"
-    assert "Faint: the label stays in fewer than 95% of bootstrap resamples" in " ".join(svg.itertext())
+    assert "Faint: stays in fewer than 95% of resamples" in " ".join(svg.itertext())
     assert "Faint" not in "".join(ET.fromstring(grid_svg(replace(grid, stability=None))).itertext())
 
 
