@@ -47,18 +47,20 @@ class _Answer:
 
 
 @in_its_place
-def answer(visit: Visit, screen: PassedText) -> bool:
+def answer(visit: Visit, screen: PassedText, *, is_own: bool) -> bool:
     """Choose and pin the most surprising link of a new text, and say what it is. Call it before the grid is drawn.
 
-    Heads that the address names, or that the reader chose while the text was loading, stay chosen; those chosen on an
-    earlier text can be restored.
+    Heads that the address names, or that the reader chose while the text was loading, stay chosen, and so do all on a
+    text that is not the reader's own (`is_own`): it may be there because of them. Those chosen on an earlier text can
+    be restored.
 
     Returns: whether the answer waits for `measure_habits`.
     """
     text, text_attention = screen.text, screen.text_attention
     last: _Answer | None = st.session_state.get(ANSWERED)
     is_new = last is None or last.text != text
-    is_chosen = is_new and st.session_state.get(state.CHOSEN_OVER) == st.session_state.get("text")
+    is_over = st.session_state.get(state.CHOSEN_OVER) == st.session_state.get("text")
+    is_chosen = is_new and (is_over or (not is_own and bool(st.session_state.get(state.HEADS))))
     if stays := is_chosen or link.asks_for([state.HEADS]):
         st.session_state[ANSWERED] = _Answer(text)
     links = _kept_links(visit, text_attention)

@@ -97,7 +97,7 @@ def test_a_copied_link_to_inspect_gives_a_fresh_browser_the_same_picture(visit, 
     expect(arcs(page, "L3 H7")).to_be_visible()
     cell(page, 2, 5).click(modifiers=["Shift"])
     expect(arcs(page, "L3 H7", "L2 H5")).to_be_visible()
-    page.get_by_role("button", name="More").click()
+    page.get_by_role("button", name="Test settings").click()
     page.get_by_role("switch", name="Finer roles").press("Space")
     page.keyboard.press("Escape")
     expect(cell(page, 0, 0).locator(".corner")).to_have_count(6)

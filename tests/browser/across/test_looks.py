@@ -165,8 +165,8 @@ def test_a_figure_begins_on_the_first_screen_of_a_page_that_is_enlarged_to_200_p
     compared = f"/compare?checkpoint={small_checkpoint}&with={classifier}&{texts}"
     page = visit("/" if shown == "inspect" else compared, width=720, height=450)
     settle(page)
-    figure = grid_of(page).get_by_role("gridcell") if shown == "inspect" else page.locator(".view .drawing:visible")
-    expect(figure.first).to_be_in_viewport(ratio=0.3)
+    place = grid_of(page) if shown == "inspect" else page.locator(".st-key-picture")
+    expect(place.get_by_role("gridcell").first).to_be_in_viewport(ratio=0.3)
     expect_fits(page)
 
 

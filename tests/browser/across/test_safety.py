@@ -67,7 +67,7 @@ def test_hostile_text_is_drawn_and_hostile_names_are_quoted_as_text(visit):
 
 
 def test_hostile_tokens_and_names_of_a_checkpoint_are_drawn_as_text(visit, hostile_checkpoint):
-    page = visit("/")
+    page = visit("/?patterns=false")
     type_texts(page, f"the cat {ALL}")
     name_checkpoint(page, hostile_checkpoint)
     expect(page.get_by_role("grid", name=f"Heads of {hostile_checkpoint}:")).to_be_visible()
