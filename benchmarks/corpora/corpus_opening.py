@@ -49,12 +49,12 @@ def open_page(folder: Path) -> None:
         from streamlit.testing.v1 import AppTest
         from streamlit.util import calc_hash
 
-        from attention_sieve.dashboard import controls
+        from attention_sieve.dashboard.run_kinds import A_RESULTS_FOLDER
 
         imported = time.perf_counter(), time.process_time()
         at = AppTest.from_file(str(Path(controls.__file__).with_name("app.py")), default_timeout=120)
         at._page_hash = calc_hash("roles")
-        for name, value in {"corpus": controls.RESULTS, "results": folder.name}.items():
+        for name, value in {"corpus": A_RESULTS_FOLDER, "results": folder.name}.items():
             at.query_params[name] = value
         at.run()
         if at.exception or at.error:
