@@ -1,6 +1,21 @@
 """Sentences about results that commands, files and pages share."""
 
+from typing import Final
+
 from attention_sieve.core.statistics.means import LEAST_DOCUMENTS
+
+LEAST_P: Final = 0.001
+"""Below it a p-value is said to be less: what it rests on does not carry more digits."""
+
+
+def p_number(p: float) -> str:
+    """As a table says it below "p": with four decimals where a level of significance may be near."""
+    return f"< {LEAST_P:g}" if p < LEAST_P else f"{p:.{4 if p < 0.1 else 2}f}"
+
+
+def p_value(p: float) -> str:
+    """As a sentence says it."""
+    return f"p {p_number(p)}" if p < LEAST_P else f"p = {p_number(p)}"
 
 
 def documents_note(n_known: int | None) -> str:

@@ -13,6 +13,7 @@ from attention_sieve.core.roles.uncertainty.anytime import as_odds, odds
 from attention_sieve.core.statistics.cases import LEAST_TIMES
 from attention_sieve.core.texts.equal import equal_texts
 from attention_sieve.core.usage import HEAD_COLUMNS
+from attention_sieve.core.wording import p_value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -141,7 +142,7 @@ def reasons(finding: ClaimFinding, row: Any) -> str:
 
 
 def _p(p: float) -> str:
-    return "" if np.isnan(p) else f"p {p:.2g}"
+    return "" if np.isnan(p) else p_value(p)
 
 
 def notes(finding: ClaimFinding) -> list[str]:
@@ -180,7 +181,7 @@ def joint_results(finding: ClaimFinding) -> list[str]:
     """What is found of all heads of a claim together, in sentences."""
     said = list[str]()
     if not np.isnan(finding.p_random_sets):
-        said.append(f"A random set of as many heads scores as high or higher with p = {finding.p_random_sets:.2g}.")
+        said.append(f"A random set of as many heads scores as high or higher with {p_value(finding.p_random_sets)}.")
     if finding.spearman is not None:
         value, low, high, p = finding.spearman
         spread = f" [{low:z.2f}, {high:z.2f}] over heads"
@@ -188,7 +189,7 @@ def joint_results(finding: ClaimFinding) -> list[str]:
             spread = f" (no interval over fewer than {FEWEST_FOR_INTERVAL} heads)"
         said.append(
             f"The ranking of the claim agrees with the measured one by Spearman's {value:z.2f}{spread}; rankings in "
-            f"random order agree as much with p = {p:.2g}."
+            f"random order agree as much with {p_value(p)}."
         )
     elif finding.claim.scores is not None:
         said.append(f"There is no ranking to compare: it takes {FEWEST_RANKED} heads whose scores differ.")

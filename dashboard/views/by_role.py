@@ -7,6 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from attention_sieve.core.statistics.by_role import SHUFFLES, ByRole
+from attention_sieve.core.wording import p_value
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.figure import counted, percent
 from attention_sieve.dashboard.figures.role_superiority import NOTHING, role_superiority
@@ -68,7 +69,9 @@ def summary(comparison: ByRole, alpha: float) -> str:
         share = comparison.superiority[index]
         differs = comparison.p_adjusted[index] < alpha
         in_layers = comparison.p_in_layers_adjusted[index] < alpha
-        result = f"ahead in {percent(share, 0)} of pairs with a head without it, p = {comparison.p_adjusted[index]:.2g}"
+        result = (
+            f"ahead in {percent(share, 0)} of pairs with a head without it, {p_value(comparison.p_adjusted[index])}"
+        )
         sentences.append(f"{holders}: {result}{_remains(differs, in_layers, comparison.in_layers[index])}.")
     return "\n".join(f"- {sentence}" for sentence in sentences)
 

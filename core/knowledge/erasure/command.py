@@ -28,6 +28,7 @@ from attention_sieve.core.knowledge.vectors import usual_pooling
 from attention_sieve.core.options import add_journal_option, heads
 from attention_sieve.core.pauses import pausing
 from attention_sieve.core.running import Journal, KeptPieces, check_ended, stopped_quietly
+from attention_sieve.core.wording import p_value
 
 FORMAT: Final = 1
 """Of the erasures that are kept of a run."""
@@ -209,6 +210,6 @@ def _line(judgement: JudgedErasure) -> str:
     return (
         f"{head_name(*erasure.head)} accuracy {erasure.accuracy:.3f}, {erasure.accuracy_erased:.3f} once erased; "
         f"{erasure.metric} {erasure.erased:.4g}, at random {erasure.random.mean():.4g}, difference "
-        f"{erasure.excess:+.2g} ({erasure.low:+.2g} to {erasure.high:+.2g}), p = {erasure.p:.2g} with "
-        f"{len(erasure.random):,} draws, {judgement.p_adjusted:.2g} corrected: {judgement.verdict}"
+        f"{erasure.excess:+.2g} ({erasure.low:+.2g} to {erasure.high:+.2g}), {p_value(erasure.p)} with "
+        f"{len(erasure.random):,} draws, {p_value(judgement.p_adjusted)} corrected: {judgement.verdict}"
     )

@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.roles.measures import Scale
 from attention_sieve.core.statistics.means import half_interval, moments
+from attention_sieve.core.wording import p_value
 from attention_sieve.dashboard.figures import axes
 from attention_sieve.dashboard.figures.appearance import LOOKS, WORDS
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, rows_of, template
@@ -210,7 +211,7 @@ def _of_role(shift: "LayerShift") -> str:
     without = [str(layer) for layer in np.flatnonzero(np.isnan(mean))]
     if len(without) == len(mean):
         return f"{name}: no change to draw."
-    p = "" if np.isnan(shift.p) else f", p {shift.p:.2g}"
+    p = "" if np.isnan(shift.p) else f", {p_value(shift.p)}"
     low, high = int(np.nanargmin(mean)), int(np.nanargmax(mean))
     clear = int(((shift.low > 0) | (shift.high < 0)).sum())
     missing = f" No value: layer {', '.join(without)}." if without else ""

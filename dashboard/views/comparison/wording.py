@@ -11,6 +11,7 @@ from attention_sieve.core.finetuning.movie_reviews import N_TRAINING, REQUIREMEN
 from attention_sieve.core.roles.hypotheses import CERTAIN, RESAMPLES
 from attention_sieve.core.roles.measures import Scale
 from attention_sieve.core.similarity.distances import MOST
+from attention_sieve.core.wording import p_value
 from attention_sieve.dashboard.figures.appearance import WORDS
 from attention_sieve.dashboard.figures.figure import counted
 from attention_sieve.dashboard.wording import CHOSEN_BEFORE
@@ -229,10 +230,6 @@ def shift(role: str, overall: float, p: float, n_texts: int) -> str:
     return (
         f"**{role}** {verb} by {abs(overall):.2g} on average over all heads and {counted(n_texts, 'text')}, {tested}."
     )
-
-
-def p_value(p: float) -> str:
-    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
 def moved(mean: float, layer: int) -> str:

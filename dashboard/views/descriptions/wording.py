@@ -6,6 +6,7 @@ from attention_sieve.core.descriptions import accuracies
 from attention_sieve.core.descriptions.describe import is_mostly
 from attention_sieve.core.relations.settings import DIRECTIONS
 from attention_sieve.core.roles.roles import role_named
+from attention_sieve.core.wording import p_value
 from attention_sieve.dashboard.figures.figure import counted, percent
 from attention_sieve.dashboard.wording import DEPENDENT_AND_HEAD, FROM_EVERYWHERE, NOT_SETTLED, beside_others
 
@@ -176,14 +177,14 @@ def _evidence(fact: accuracies.Fact) -> str:
             chosen, judged = ("the corpus", VARIED) if fact.on_others else ("one half of the texts", "the other")
             return (
                 f"{fact.relation}: chosen on {chosen} and judged on {judged}, where the best distance is "
-                f"{fact.offset:+d}; p {_p(fact.p_value)}, corrected for the number of heads{_control(fact.control)}"
+                f"{fact.offset:+d}; {p_value(fact.p_value)}, corrected for the number of heads{_control(fact.control)}"
             )
         case accuracies.MentionFact():
             return (
                 "mentions: the earlier one that gets most attention; heads chosen on one half of the documents and "
                 f"judged on the other {fact.n_documents:,}, against the nearest mention ({percent(fact.nearest, 0)}) "
-                f"and the nearest with the same word ({percent(fact.same_word, 0)}); p {_p(fact.p_value)}, corrected "
-                f"for the number of heads{_control(fact.control)}"
+                f"and the nearest with the same word ({percent(fact.same_word, 0)}); {p_value(fact.p_value)}, "
+                f"corrected for the number of heads{_control(fact.control)}"
             )
         case accuracies.ShareFact() if fact.even > 0:
             even = f"evenly spread attention would give {percent(fact.even, 0)}"
@@ -199,13 +200,9 @@ def _control(control: accuracies.KeyControl) -> str:
         return ""
     return (
         f"; attention to the right word {percent(control.to_right, 1)}, from other words "
-        f"{percent(control.from_others, 1)}, p {_p(control.p_value)}, corrected likewise"
+        f"{percent(control.from_others, 1)}, {p_value(control.p_value)}, corrected likewise"
     )
 
 
 def _interval(low: float, high: float) -> str:
     return "no interval from one text" if low != low else f"{100 * low:.0f} to {percent(high, 0)}"
-
-
-def _p(p_value: float) -> str:
-    return "< 0.001" if p_value < 0.001 else f"= {p_value:.3f}"

@@ -20,6 +20,7 @@ from attention_sieve.core.roles.roles import role_named, shown_roles, similar_he
 from attention_sieve.core.roles.uncertainty.anytime import as_odds, odds
 from attention_sieve.core.similarity.distances import HeadDistances, nearest_heads
 from attention_sieve.core.statistics.evidence import lower_bound
+from attention_sieve.core.wording import p_number
 from attention_sieve.dashboard.figures.appearance import WORDS
 from attention_sieve.dashboard.figures.figure import MOST_MARKS, counted
 from attention_sieve.dashboard.figures.roles.distributions import HeadScores, head_scores
@@ -243,7 +244,7 @@ def _shown(table: pd.DataFrame) -> pd.DataFrame:
     else:
         decided = {
             "mean": [_mean_and_interval(*row) for row in table[["mean", "low", "high"]].to_numpy()],
-            "p": [f"{p:.2g}" if np.isfinite(p) else "no test" for p in table["p_adjusted"]],
+            "p": [p_number(p) if np.isfinite(p) else "no test" for p in table["p_adjusted"]],
             "texts": table["texts"],
             "holds": held + np.where(table["constant"], " (mean)", ""),
         }

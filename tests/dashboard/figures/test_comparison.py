@@ -68,7 +68,7 @@ def test_the_mean_change_is_drawn_signed_with_its_interval():
     assert intervals[["layer", "low", "high"]].values.tolist() == [[0, -1.5, -0.5], [2, -0.25, 0.75]]
     assert rows(figure, "zero")["value"].tolist() == [0]
     assert "b − a" in figure.spec["title"]["text"]
-    assert "delimiter: SEP: -0.8 overall over 5 texts, p 0.001" in figure.description
+    assert "delimiter: SEP: -0.8 overall over 5 texts, p = 0.0010" in figure.description
     assert "lowest -1 in layer 0, highest +0.25 in layer 2; 1 interval without 0" in figure.description
     assert "No value: layer 1." in figure.description
     side_by_side = rows(FULL["shifts"], "shift")

@@ -289,7 +289,7 @@ def test_several_checkpoints_are_held_against_each_other_on_the_texts_that_all_c
 @pytest.mark.parametrize(
     ("overall", "p", "expected"),
     [
-        (0.5, 0.04, "**delimiter:sep** rose by 0.5 on average over all heads and 7 texts, p = 0.040."),
+        (0.5, 0.04, "**delimiter:sep** rose by 0.5 on average over all heads and 7 texts, p = 0.0400."),
         (-2.0, 1e-9, "**delimiter:sep** fell by 2 on average over all heads and 7 texts, p < 0.001."),
         (0.0, np.nan, "**delimiter:sep** does not change on any text."),
         (np.nan, np.nan, "**delimiter:sep** is not applicable to these texts."),

@@ -295,7 +295,7 @@ def test_an_erasure_is_offered_and_its_table_is_told(opened, begun):
     assert len(said_of) == 4
     assert "a probe gets 80.0% before and 50.0% after erasing 1 direction of 8." in said_of[0]
     assert "**more than at random**, a sign that the model uses it" in said_of[0]
-    assert "p = 0.0083 with 120 draws, the smallest possible; corrected 0.0496" in said_of[0]
+    assert "p = 0.0083 with 120 draws, the smallest possible; corrected p = 0.0496" in said_of[0]
     assert "All 8 directions are erased" in said_of[1]
     assert "**too little to count** as use (least: 5e-07)" in said_of[2]
     assert "not clearly more than at random" in said_of[3]

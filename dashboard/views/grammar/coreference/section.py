@@ -11,7 +11,7 @@ from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.coreference.accuracy import BASELINES, GROUPS, CoreferenceScores
 from attention_sieve.core.coreference.analysis import COREFERENCE_ANALYSIS, CoreferenceFinding, CoreferenceSettings
 from attention_sieve.core.coreference.mentions import SMALLEST_WINDOW, WINDOW, Windows
-from attention_sieve.core.wording import documents_note
+from attention_sieve.core.wording import documents_note, p_number
 from attention_sieve.dashboard import samples, state
 from attention_sieve.dashboard.figures.coreference import (
     DESIGN_EFFECT,
@@ -237,7 +237,10 @@ def _details(scores: CoreferenceScores, group: int) -> list[Detail]:
             (name, np.full(shape, f"{share:.1%}").tolist())
             for name, share in zip(BASELINES, judged.baselines[:, group].tolist(), strict=True)
         ),
-        *((f"p against {name}", _number(judged.p_values[baseline, group])) for baseline, name in enumerate(BASELINES)),
+        *(
+            (f"p against {name}", _p_numbers(judged.p_values[baseline, group]))
+            for baseline, name in enumerate(BASELINES)
+        ),
         ("cases", np.full(shape, f"{judged.n_cases[group]:,}").tolist()),
         *shared_wording.control_details(judged.key_matched[group]),
     ]
@@ -245,3 +248,7 @@ def _details(scores: CoreferenceScores, group: int) -> list[Detail]:
 
 def _number(values: Float[np.ndarray, "layer head"]) -> list[list[str]]:
     return texts_of(lambda number: f"{number:.2g}" if np.isfinite(number) else wording.NO_TEST, values)
+
+
+def _p_numbers(values: Float[np.ndarray, "layer head"]) -> list[list[str]]:
+    return texts_of(lambda p: p_number(p) if np.isfinite(p) else wording.NO_TEST, values)

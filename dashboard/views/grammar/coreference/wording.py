@@ -5,6 +5,7 @@ from typing import Final
 
 from attention_sieve.core.coreference.accuracy import Candidates
 from attention_sieve.core.statistics.cases import LEAST_TIMES
+from attention_sieve.core.wording import p_value
 from attention_sieve.dashboard.figures.figure import counted, percent
 from attention_sieve.dashboard.wording import FROM_EVERYWHERE
 
@@ -144,15 +145,11 @@ def among_others(candidates: Candidates, accuracy: float) -> str:
 
 
 def beats(p_values: Mapping[str, float], alpha: float) -> str:
-    beaten = [f"the {name} (p {_p(p)})" for name, p in p_values.items() if p < alpha]
-    others = [f"the {name} (p {_p(p)})" for name, p in p_values.items() if not p < alpha]
+    beaten = [f"the {name} ({p_value(p)})" for name, p in p_values.items() if p < alpha]
+    others = [f"the {name} ({p_value(p)})" for name, p in p_values.items() if not p < alpha]
     parts = [f"This significantly beats {' and '.join(beaten)}"] if beaten else []
     parts += [f"{'but not' if beaten else 'This does not significantly beat'} {' or '.join(others)}"] if others else []
     return f"{', '.join(parts)}."
-
-
-def _p(p: float) -> str:
-    return f"= {p:.2g}" if p >= 1e-4 else "< 0.0001"
 
 
 def map_title(group: str, baseline: str | None) -> str:
