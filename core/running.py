@@ -12,7 +12,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
@@ -31,6 +31,7 @@ STOP: Final = "stop"
 PIECES: Final = "pieces"
 SAVED: Final = re.compile(r"checkpoint-(\d{1,15})", re.ASCII)
 LARGEST_COUNT: Final = 1 << 53
+GO_ON: Final = "Run the same command again to continue."
 NEEDED: Final[dict[str, frozenset[str]]] = {
     "start": frozenset({"step"}),
     "piece": frozenset({"piece"}),
@@ -251,9 +252,9 @@ def ask_to_stop(folder: Path) -> None:
         ) from None
 
 
-def check_ended(folder: Path) -> None:
-    """Raise AnalysisError if a run is in progress in a folder."""
-    progress = read_progress(folder)
+def check_ended(folder: Path | None) -> None:
+    """Raise AnalysisError if a run is in progress in a folder; in none there is no run."""
+    progress = None if folder is None else read_progress(folder)
     if progress is not None and progress.state == "running":
         raise AnalysisError(f"The run in {folder} is in progress. Wait for its end, or stop it.")
 
@@ -313,8 +314,8 @@ class Stopped(Exception):
 class Journal:
     """Writes a run's reports, each line atomically.
 
-    As a context manager it records how a run ends that does not say so itself: by an error, from the keyboard, or
-    because it was asked to stop. Each report raises AnalysisError if it cannot be written.
+    As a context manager it records how a run ends that does not say so itself: by an error, from the keyboard, because
+    it was asked to stop, or else finished. Each report raises AnalysisError if it cannot be written.
 
     Attributes:
         folder: folder of the run.
@@ -360,6 +361,8 @@ class Journal:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if error is None and self.progress.state == "running":
+            self.end("finished")
         with suppress(AnalysisError):  # a full disk: the original error still reaches the reader
             if isinstance(error, Stopped | KeyboardInterrupt):
                 self.end("stopped")
@@ -508,16 +511,17 @@ class KeptPieces:
 
 
 @contextmanager
-def stopped_quietly(journal: Journal, then: str = "") -> Iterator[Journal]:
-    """Context of a run that says in a line on standard error, and not by an error, that it was asked to stop.
+def carried_out(journal: Journal, then: str = "", *, at_pauses: bool = True) -> Iterator[Journal]:
+    """Context of the work of a run. Asked to stop, it says so in a line on standard error, and not by an error.
 
     Args:
         then: a sentence that follows, on what to do next.
+        at_pauses: whether it ends at any pause of its work; False for work that itself ends at a step.
 
     Raises: KeyboardInterrupt with the same line after Ctrl+C.
     """
     try:
-        with journal:
+        with journal, pausing(journal.check) if at_pauses else nullcontext():
             yield journal
     except (Stopped, KeyboardInterrupt) as end:
         progress = journal.progress

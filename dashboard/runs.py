@@ -182,7 +182,6 @@ def begin_here(folder: Path, work: Callable[[Journal], object], checkpoint: str 
         try:
             with suppress(Stopped), journal:
                 work(journal)
-                journal.end("finished")
         except Exception as error:
             log_and_release(error)  # the journal says why it failed
 

@@ -6,8 +6,7 @@ A run can be stopped at any time; the same command continues it.
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,7 +27,6 @@ from attention_sieve.core.corpus.statistics import EVERYTHING, STRATUM_KINDS, St
 from attention_sieve.core.corpus.texts.inputs import HUB
 from attention_sieve.core.engines.options import add_engine_options, check_engine, counted, engine_of
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.pauses import pausing
 from attention_sieve.core.relations.analysis import RELATION_NAMES
 from attention_sieve.core.relations.settings import DIRECTIONS
 from attention_sieve.core.roles.command import add_roles_options
@@ -38,7 +36,7 @@ from attention_sieve.core.roles.roles import role_title, shown_roles
 from attention_sieve.core.roles.tables import head_table
 from attention_sieve.core.roles.uncertainty.anytime import as_odds
 from attention_sieve.core.roles.usage import asked_for, role_options
-from attention_sieve.core.running import Journal, stopped_quietly
+from attention_sieve.core.running import GO_ON, Journal, carried_out
 from attention_sieve.core.texts.text import STREAMED
 
 RESULTS_FOLDER: Final = "folder of the results"
@@ -133,19 +131,11 @@ def parse(arguments: argparse.Namespace) -> None:
     """
     check_engine(arguments)
     engine = counted(engine_of(arguments, "cpu"), "shard")
-    with alone(arguments.output), _corpus_run(arguments.output) as journal:
+    with alone(arguments.output), carried_out(Journal(arguments.output), GO_ON) as journal:
         parsing = parse_corpus(
             arguments.output, arguments.texts, _columns(arguments), engine, journal, arguments.shard_size
         )
         print(f"{parsing.n_texts:,} texts parsed by {parsing.parser}: {arguments.output}")
-
-
-@contextmanager
-def _corpus_run(folder: Path, checkpoint: str = "") -> Iterator[Journal]:
-    """The journal of the one run in a folder, which stops where it is asked to."""
-    journal = stopped_quietly(Journal(folder, checkpoint), "Run the same command again to continue.")
-    with journal as reports, pausing(reports.check):
-        yield reports
 
 
 def plan(arguments: argparse.Namespace) -> None:
@@ -165,7 +155,7 @@ def run_corpus(arguments: argparse.Namespace) -> None:
     check_engine(arguments)
     with alone(arguments.output):
         planned = _planned(arguments)
-        with _corpus_run(arguments.output, planned.checkpoint) as journal:
+        with carried_out(Journal(arguments.output, planned.checkpoint), GO_ON) as journal:
             manifest = write_plan(arguments.output, planned, journal)
             engine = engine_of(arguments, manifest.settings.device, manifest.settings.n_threads)
             run(arguments.output, manifest, counted(engine, "shard"), journal)

@@ -231,7 +231,6 @@ def parse_corpus(
     missing = {shard: shard for shard in parsing.shards() if not parsed_path(folder, shard).is_file()}
     sizes = {shard: parsing.n_texts_of(shard) for shard in parsing.shards()}
     run_missing(engine, partial(_shard_parser, folder), missing, sizes, journal)
-    journal.end("finished")
     return parsing
 
 

@@ -346,7 +346,6 @@ def run(folder: Path, manifest: Manifest, engine: Executor, journal: Journal) ->
     run_missing(engine, partial(scorer, folder, manifest), missing, sizes, journal)
     journal.part("Merging the statistics")
     merge(folder, manifest)
-    journal.end("finished")
 
 
 def named(names: list[str]) -> str:

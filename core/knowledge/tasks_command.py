@@ -20,9 +20,9 @@ from attention_sieve.core.knowledge.from_trees.make import MOST_ROWS, MadeTask, 
 from attention_sieve.core.knowledge.from_trees.sentences import ParsedSentence, conllu_sentences, parsed_sentences
 from attention_sieve.core.knowledge.task import PARTS, Task, check_task
 from attention_sieve.core.options import add_journal_option, add_output_option, add_text_columns_option, random_seed
-from attention_sieve.core.pauses import interruptible, pausing
+from attention_sieve.core.pauses import interruptible
 from attention_sieve.core.progress import ProgressBar
-from attention_sieve.core.running import Journal, stopped_quietly
+from attention_sieve.core.running import Journal, carried_out
 from attention_sieve.core.texts.parsers import parser_name
 from attention_sieve.core.texts.text import SUFFIXES, Text, read_bytes
 
@@ -85,10 +85,7 @@ def sample_tasks(chosen: argparse.Namespace) -> None:
     if (folder / ABOUT).is_file():
         print(f"The sample tasks already exist. They are in {folder}")
         return
-    with (
-        stopped_quietly(Journal(chosen.journal, message="Downloading film reviews.")) as journal,
-        pausing(journal.check),
-    ):
+    with carried_out(Journal(chosen.journal, message="Downloading film reviews.")) as journal:
         with interruptible():
             texts = [Text((snippet,)) for snippet in movie_snippets(program_folder() / "downloads")]
         source = (
@@ -96,7 +93,6 @@ def sample_tasks(chosen: argparse.Namespace) -> None:
             f"{parser_name()}"
         )
         _write_tasks(folder, make_tasks(parsed_sentences(texts, _reported(texts, journal)), source))
-        journal.end("finished")
 
 
 def _reported(texts: Sequence[Text], journal: Journal) -> Iterator[Text]:

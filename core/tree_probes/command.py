@@ -41,9 +41,8 @@ from attention_sieve.core.options import (
     settings_of,
 )
 from attention_sieve.core.passes.texts import PassText, check_settings, queries_text
-from attention_sieve.core.pauses import pausing
 from attention_sieve.core.progress import ProgressBar
-from attention_sieve.core.running import Journal, check_ended, stopped_quietly
+from attention_sieve.core.running import GO_ON, Journal, carried_out, check_ended
 from attention_sieve.core.texts.relations import Dependencies, dependencies
 from attention_sieve.core.texts.text import SUFFIXES, Text, texts_sha256
 from attention_sieve.core.tree_probes.features import check_kind
@@ -125,18 +124,15 @@ def tree_probes(arguments: argparse.Namespace) -> None:
     inputs = [arguments.texts, arguments.test_texts, Path(arguments.words)]
     check_output(arguments.output, TABLES, inputs)
     check_output(_summary_path(arguments.output), others=inputs)
-    if arguments.journal is not None:
-        check_ended(arguments.journal)
-    then = "Run the same command again to continue." if arguments.journal else ""
+    check_ended(arguments.journal)
     journal = _ShownJournal(arguments.journal, arguments.checkpoint)
-    with stopped_quietly(journal, then), pausing(journal.check):
+    with carried_out(journal, GO_ON if arguments.journal else ""):
         checkpoints = _Checkpoints(*loaded(arguments), settings.seed, arguments)
         question, facts = _read(arguments, checkpoints, settings)
         found = train_probes(checkpoints.run, question, journal, _kept(arguments.journal, question, facts), turn=None)
         if sentence := left_out(found.n_left_out):
             print(sentence, file=sys.stderr)
         _write(arguments, settings, found, facts)
-        journal.end("finished")
 
 
 class _ShownJournal(Journal):

@@ -13,6 +13,7 @@ from full_disk import files_up_to
 
 from attention_sieve.core.checkpoints.saved_runs import list_runs
 from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.pauses import pause
 from attention_sieve.core.running import (
     PROGRESS,
     STOP,
@@ -21,8 +22,8 @@ from attention_sieve.core.running import (
     Validation,
     ValidationResult,
     ask_to_stop,
+    carried_out,
     read_progress,
-    stopped_quietly,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -249,7 +250,7 @@ def test_pieces_are_counted_with_how_far_the_present_one_is_and_which_failed(tmp
 
 
 def test_a_run_that_is_asked_to_stop_or_breaks_says_so_itself(tmp_path, capsys):
-    with stopped_quietly(Journal(tmp_path)) as journal:
+    with carried_out(Journal(tmp_path)) as journal:
         journal.plan(4)
         journal.done()
         ask_to_stop(tmp_path)
@@ -258,8 +259,21 @@ def test_a_run_that_is_asked_to_stop_or_breaks_says_so_itself(tmp_path, capsys):
     assert read_progress(tmp_path).state == "stopped"
     assert capsys.readouterr().err == "Stopped after 1 of 4.\n"
     assert not (tmp_path / STOP).exists()
-    with pytest.raises(KeyboardInterrupt, match=r"after 1 of 4\. Go on\."), stopped_quietly(journal, "Go on."):
+    with pytest.raises(KeyboardInterrupt, match=r"after 1 of 4\. Go on\."), carried_out(journal, "Go on."):
         raise KeyboardInterrupt
+    with carried_out(Journal(tmp_path)):
+        ask_to_stop(tmp_path)
+        pause()
+        pytest.fail("it did not stop at a pause")
+    assert read_progress(tmp_path).state == "stopped"
+    with carried_out(Journal(tmp_path), at_pauses=False) as journal:
+        ask_to_stop(tmp_path)
+        pause()
+        journal.end("stopped")
+    assert read_progress(tmp_path).state == "stopped", "it said so itself"
+    with carried_out(Journal(tmp_path)):
+        pause()
+    assert read_progress(tmp_path).state == "finished"
     with pytest.raises(ZeroDivisionError), Journal(tmp_path):
         1 / 0  # noqa: B018
     found = read_progress(tmp_path)

@@ -28,10 +28,10 @@ from attention_sieve.core.running import (
     Journal,
     Progress,
     Stopped,
+    carried_out,
     check_ended,
     read_progress,
     saved_checkpoints,
-    stopped_quietly,
 )
 from attention_sieve.core.texts.text import read_bytes
 
@@ -88,7 +88,7 @@ def gates(arguments: argparse.Namespace) -> None:
     files = find_checkpoint(arguments.checkpoint)
     check_ended(arguments.output)
     tables = []
-    with stopped_quietly(Journal(arguments.output, files.name)) as sweep:
+    with carried_out(Journal(arguments.output, files.name), at_pauses=False) as sweep:
         sweep.plan(len(arguments.penalty))
         for penalty in arguments.penalty:
             sweep.piece(f"penalty {penalty:g}")
@@ -99,7 +99,6 @@ def gates(arguments: argparse.Namespace) -> None:
             sweep.done(was_kept=was_kept)
         table = pd.concat(tables, ignore_index=True)
         write(arguments.output / "gates.csv", partial(table[["penalty", *table.columns[:-1]]].to_csv, index=False))
-        sweep.end("finished")
 
 
 def gate_table(trained: TrainedGates) -> pd.DataFrame:

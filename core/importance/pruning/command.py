@@ -51,7 +51,7 @@ from attention_sieve.core.options import (
     settings_of,
 )
 from attention_sieve.core.pauses import pausing
-from attention_sieve.core.running import STOP, Journal, stopped_quietly
+from attention_sieve.core.running import STOP, Journal, carried_out
 from attention_sieve.core.texts.text import Text
 
 Done = TypeVar("Done")
@@ -187,12 +187,11 @@ def prune(arguments: argparse.Namespace) -> None:
     check_output(arguments.output, TABLES, [arguments.texts])
     if arguments.orders:
         check_output(arguments.orders, TABLES, [arguments.texts, arguments.output])
-    with stopped_quietly(Journal(arguments.rows, arguments.checkpoint)) as journal, pausing(journal.check):
+    with carried_out(Journal(arguments.rows, arguments.checkpoint)) as journal:
         if arguments.over_steps:
             _prune_over_steps(arguments, journal)
         else:
             _prune_checkpoint(arguments, journal)
-        journal.end("finished")
 
 
 def _prune_checkpoint(arguments: argparse.Namespace, journal: Journal) -> None:

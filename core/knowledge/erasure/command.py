@@ -26,8 +26,7 @@ from attention_sieve.core.knowledge.reconstruction import ranking
 from attention_sieve.core.knowledge.report import ALPHA, task_report
 from attention_sieve.core.knowledge.vectors import usual_pooling
 from attention_sieve.core.options import add_journal_option, heads
-from attention_sieve.core.pauses import pausing
-from attention_sieve.core.running import Journal, KeptPieces, check_ended, stopped_quietly
+from attention_sieve.core.running import GO_ON, Journal, KeptPieces, carried_out, check_ended
 from attention_sieve.core.wording import p_value
 
 FORMAT: Final = 1
@@ -100,10 +99,9 @@ def erase_tasks(arguments: argparse.Namespace) -> None:
     tasks = tasks_of(arguments)
     n_made, n_tests = _n_tests(arguments, len(tasks))
     names, erasures, pieces = list[str](), list[Erasure](), KeptPieces(arguments.journal)
-    if arguments.journal is not None:
-        check_ended(arguments.journal)
-    then = "Run the same command again to continue." if arguments.journal else ""
-    with stopped_quietly(Journal(arguments.journal, arguments.checkpoint), then) as journal, pausing(journal.check):
+    check_ended(arguments.journal)
+    then = GO_ON if arguments.journal else ""
+    with carried_out(Journal(arguments.journal, arguments.checkpoint), then) as journal:
         checkpoint, settings = loaded(arguments)
         pooling = arguments.pooling or usual_pooling(checkpoint, settings.kind)
         facts = {**checkpoint_facts(checkpoint, settings), "pooling": pooling}
@@ -136,7 +134,6 @@ def erase_tasks(arguments: argparse.Namespace) -> None:
         table = erasure_table(judgements)
         table.insert(0, "task", names)
         write_table(arguments.output, table, facts)
-        journal.end("finished")
 
 
 def _identity(reading: TaskReading) -> list[object]:

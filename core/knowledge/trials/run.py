@@ -172,7 +172,6 @@ def run_table(
                         failed.add(trial)
                         journal.failed(name_of(trial), str(error))
                 journal.done(n_of_trial, was_kept=trial in failed or was_kept)
-        journal.end("finished")
     return [results[trial] for trial in table if trial in results]
 
 

@@ -135,7 +135,8 @@ def test_the_same_command_goes_on_and_parses_nothing_twice(texts, parsed, tmp_pa
         begun.extend(shards)
         return HERE(begin, shards)
 
-    parse_corpus(tmp_path, str(texts), None, counting, Journal(tmp_path), SHARD)
+    with Journal(tmp_path) as journal:
+        parse_corpus(tmp_path, str(texts), None, counting, journal, SHARD)
     assert begun == ["000001", "000002", "000003"]
     progress = read_progress(tmp_path)
     assert (progress.state, progress.step, progress.steps) == ("finished", 4, 4)
