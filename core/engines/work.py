@@ -70,6 +70,33 @@ def run_missing(
         journal.done(sizes[name])
 
 
+def tried_twice(
+    engine: Executor,
+    begin: Callable[[], Do[Piece, Done]],
+    pieces: Sequence[Piece],
+    journal: Journal,
+    name: Callable[[Piece], str],
+) -> Iterator[tuple[Piece, TaskOutcome[Done]]]:
+    """Do pieces of a run on an engine, each of which is reported by its name; one that fails is tried once more after
+    the others, and its second outcome counts.
+
+    Raises: Stopped where a piece fails once the run is asked to stop.
+    """
+    for is_last in (False, True):
+        failed = list[Piece]()
+        for outcome in engine(begin, pieces):
+            piece = pieces[outcome.index]
+            journal.piece(name(piece))
+            if outcome.result is None:
+                journal.check()
+                failed.append(piece)
+            if outcome.result is not None or is_last:
+                yield piece, outcome
+        if not failed:
+            return
+        pieces = failed
+
+
 def died(n_tries: int) -> str:
     """The message for a task whose processes ended in the middle of it."""
     return (

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -21,7 +22,7 @@ from attention_sieve.core.checkpoints.find import find_checkpoint
 from attention_sieve.core.checkpoints.saved_runs import SavedRun, find_run
 from attention_sieve.core.commands import TABLES, answers, check_output, progress_bar, write, write_table
 from attention_sieve.core.engines.options import add_engine_options, check_engine, counted, engine_of
-from attention_sieve.core.engines.work import Executor
+from attention_sieve.core.engines.work import tried_twice
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.analysis import IMPORTANCE_ANALYSIS
 from attention_sieve.core.importance.material import CommandInput, material_facts, read_material
@@ -307,29 +308,14 @@ def _draw(
             yield trial, _curve(arguments, material, trial, journal)
         return
     engine = counted(engine_of(arguments, material.reading.checkpoint.device), "curve")
-    yield from _draw_on_engine(engine, arguments, trials, journal)
-
-
-def _draw_on_engine(
-    engine: Executor, arguments: argparse.Namespace, trials: Sequence[orders.CurveTrial], journal: Journal
-) -> Iterator[tuple[orders.CurveTrial, Curve]]:
-    """Draw curves on an engine; those that fail are retried once, then reported."""
-    pending: Sequence[orders.CurveTrial] = trials
-    for is_last in (False, True):
-        failed: list[orders.CurveTrial] = []
-        reasons: list[str] = []
-        for outcome in engine(partial(curve_runner, arguments), pending):
-            trial = pending[outcome.index]
-            journal.piece(trial.name)
-            journal.check()
-            if outcome.result is None:
-                failed.append(trial)
-                reasons.append(f"Order {trial.order[0]}, draw {trial.order[1]}: {outcome.why}")
-            else:
-                yield trial, outcome.result
-        if failed and is_last:
-            raise AnalysisError(" ".join(reasons))
-        pending = failed
+    reasons = list[str]()
+    for trial, outcome in tried_twice(engine, partial(curve_runner, arguments), trials, journal, attrgetter("name")):
+        if outcome.result is None:
+            reasons.append(f"Order {trial.order[0]}, draw {trial.order[1]}: {outcome.why}")
+        else:
+            yield trial, outcome.result
+    if reasons:
+        raise AnalysisError(" ".join(reasons))
 
 
 def curve_runner(arguments: argparse.Namespace) -> Callable[[orders.CurveTrial], Curve]:

@@ -10,7 +10,7 @@ from typing import Final
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
 from attention_sieve.core.checkpoints.find import load_checkpoint
-from attention_sieve.core.engines.work import Executor
+from attention_sieve.core.engines.work import Executor, tried_twice
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.knowledge.kept_vectors import Batch, TaskReading, read_task
 from attention_sieve.core.knowledge.probes.solver import between_steps
@@ -197,19 +197,12 @@ def run_on(
     n_texts = dict(zip(table, n_texts_of(table)))
     with suppress(Stopped), journal, pausing(journal.check):
         journal.plan(len(table) * n_stages, sum(n_texts.values()) * n_stages)
-        for is_last in (False, True):
-            missing = [trial for trial in table if trial not in results]
-            for outcome in engine(begin, missing):
-                trial, was_kept = missing[outcome.index], True
-                journal.piece(name_of(trial))
-                if outcome.result is not None:
-                    results[trial], was_kept = outcome.result
-                elif is_last:
-                    journal.failed(name_of(trial), outcome.why)
-                if outcome.result is not None or is_last:
-                    for _ in range(n_stages):
-                        journal.done(n_texts[trial], was_kept=was_kept)
-            if len(results) == len(table):
-                break
-        journal.end("finished")
+        for trial, outcome in tried_twice(engine, begin, table, journal, name_of):
+            was_kept = True
+            if outcome.result is None:
+                journal.failed(name_of(trial), outcome.why)
+            else:
+                results[trial], was_kept = outcome.result
+            for _ in range(n_stages):
+                journal.done(n_texts[trial], was_kept=was_kept)
     return [results[trial] for trial in table if trial in results]

@@ -14,10 +14,10 @@ from engine_work import begin, begin_not
 
 from attention_sieve.core.engines.local import run_local
 from attention_sieve.core.engines.on_ray import OWN_RAY, RUNTIME_ENV, run_on_ray
-from attention_sieve.core.engines.work import MOST_TRIES
+from attention_sieve.core.engines.work import MOST_TRIES, tried_twice
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.pauses import pausing
-from attention_sieve.core.running import Stopped
+from attention_sieve.core.running import Journal, Stopped, ask_to_stop
 
 ROOT = Path(__file__).parents[3]
 HELPERS = ROOT / "tests" / "helpers"
@@ -87,6 +87,29 @@ def test_what_a_pause_raises_ends_all_processes(tmp_path):
 def test_a_process_that_cannot_begin_ends_the_run():
     with pytest.raises(AnalysisError, match="cannot begin"):
         list(run_local(begin_not, [1], n_workers=2))
+
+
+def test_a_piece_that_fails_is_done_once_more_after_the_others_unless_the_run_is_to_stop(tmp_path):
+    tried = []
+
+    def do(piece):
+        tried.append(piece)
+        if piece == "never" or tried == ["late"]:
+            raise AnalysisError(f"Try {tried.count(piece)} of {piece}.")
+        return piece.upper()
+
+    journal = Journal(tmp_path)
+    found = tried_twice(run_local, lambda: do, ["late", "good", "never"], journal, "piece {}".format)
+    assert [(piece, outcome.result, outcome.why) for piece, outcome in found] == [
+        ("good", "GOOD", ""),
+        ("late", "LATE", ""),
+        ("never", None, "Try 2 of never."),
+    ]
+    assert tried == ["late", "good", "never", "late", "never"]
+    assert journal.progress.piece == "piece never"
+    ask_to_stop(tmp_path)
+    with pytest.raises(Stopped):
+        next(tried_twice(run_local, lambda: do, ["never"], journal, str))
 
 
 def test_ray_gives_the_same_outcomes_and_sends_the_package_without_the_pages_and_the_store(ray, tmp_path):
