@@ -27,6 +27,7 @@ FORMAT: Final = 1
 FOUND: Final = "found"
 """Key of everything but the arrays in the metadata of a file."""
 ARRAYS: Final = tuple(field.name for field in fields(Probe))
+TRAINING: Final = tuple(field.name for field in fields(ProbeTraining) if field.name != "probe")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +73,7 @@ class KeptProbes:
         if self._folder is None:
             return
         training, score = results.probes[kind].training, results.probes[kind].score
-        numbers = {field.name: getattr(training, field.name) for field in fields(training) if field.name != "probe"}
+        numbers = {name: getattr(training, name) for name in TRAINING}
         of_results = {"too_long": results.too_long, "n_left_out": results.n_left_out}
         found = numbers | of_results | {"score": score, "offsets": list(results.offsets.items())}
         arrays = {name: np.ascontiguousarray(getattr(training.probe, name)) for name in ARRAYS}
@@ -91,15 +92,7 @@ class KeptProbes:
                 probe = Probe(**{name: file.get_tensor(name) for name in ARRAYS})
         except (OSError, SafetensorError, KeyError, ValueError):
             return None
-        training = ProbeTraining(
-            probe=probe,
-            best=found.best,
-            epochs=found.epochs,
-            done=found.done,
-            n_texts=found.n_texts,
-            n_held_out=found.n_held_out,
-            is_finished=found.is_finished,
-        )
+        training = ProbeTraining(probe=probe, **{name: getattr(found, name) for name in TRAINING})
         return ProbeResults(
             offsets=dict(found.offsets),
             probes={kind: TrainedProbe(training=training, score=found.score)},
