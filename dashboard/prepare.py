@@ -22,6 +22,7 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.finetuning.command import sample_checkpoint
 from attention_sieve.core.importance.analysis import ABLATION_ANALYSIS
 from attention_sieve.core.importance.per_text import LabelledText
+from attention_sieve.core.importance.question import gated_question, layers_off
 from attention_sieve.core.laboratory.command import sample_laboratory
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
@@ -56,7 +57,10 @@ def prepare() -> None:
         _find("Relations", inference, _request(engine, RELATION_ANALYSIS, of_sample))
     _find("Mentions", inference, _request(engine, COREFERENCE_ANALYSIS, mention_sample()))
     _find("Distances", inference, _request(engine, SIMILARITY_ANALYSIS, texts))
-    _find("Importance", inference, _request(engine, ABLATION_ANALYSIS, tuple(map(LabelledText, texts))))
+    ablation = _request(engine, ABLATION_ANALYSIS, tuple(map(LabelledText, texts)))
+    _find("Importance", inference, ablation)
+    layers = gated_question("output", layers_off(*inference.find(ablation).finding.damage.shape))
+    _with_bar("Layers", lambda report: inference.ask(engine, layers, texts, report=report))
     _with_bar("Pairs", lambda report: inference.ask(engine, MATCHED_PAIRS, texts, report=report))
     _with_bar("Habits", lambda report: inference.ask(engine, DISTANCES, texts, too_long="truncate", report=report))
     for control in control_passes(engine.files, texts):

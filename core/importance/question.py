@@ -152,6 +152,11 @@ def gated_question(
     return _array_question(f"importance, {metric}, gatings {_digest(gatings)}", compute, "outcomes")
 
 
+def layers_off(n_layers: int, n_heads: int) -> Float[np.ndarray, "gating layer head"]:
+    """Gates that switch all heads of one layer off, of each layer in turn."""
+    return np.repeat(1 - np.eye(n_layers)[:, :, None], n_heads, axis=2)
+
+
 def vectors_question(
     gatings: Float[np.ndarray, "gating layer head"],
 ) -> Question[Text, Float[np.ndarray, "gating channel"]]:

@@ -1,4 +1,4 @@
-"""Histogram of heads by the score without them: how many heads the score needs."""
+"""Histogram of heads by the score without each of them."""
 
 from functools import lru_cache
 from typing import Final, Literal
@@ -92,7 +92,7 @@ def _spec(name: str, ends: tuple[float, float], most: int, side: Side) -> Spec:
     label = label.encode(x=x("score"), y=alt.YValue(2), text=alt.Text("label:N"))
     return template(
         alt.layer(bar, line, label),
-        title="How many heads the score needs",
+        title="What single heads cost; not how many can go together",
         reading=("bar: heads by the score without them; dashed: all heads on",),
         height=HEIGHT,
     )

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 import streamlit as st
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 
 from attention_sieve.cache.answers import CorpusFinding
 from attention_sieve.core.attention.settings import Head
@@ -105,34 +105,31 @@ def of_texts(texts: Sequence[Text]) -> tuple[LabelledText, ...]:
     return tuple(map(LabelledText, texts))
 
 
-def material() -> Material | None:
+def material(places: frame.Places) -> Material | None:
     """Let the reader choose the metric and the replacement; None while texts are missing, after asking for them.
 
     Raises: AnalysisError where the checkpoint or the texts cannot be read.
     """
     visit = frame.without_corpus()
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    has_words = visit.engine.files.head in WORD_HEADS
+    with places.controls:
         metric = one_of(
             wording.METRIC,
-            {
-                name: metric
-                for name, metric in METRICS.items()
-                if metric != "lm" or visit.engine.files.head in WORD_HEADS
-            },
+            {name: metric for name, metric in METRICS.items() if metric != "lm" or has_words},
             key=METRIC_KEY,
-            help=wording.METRIC_HELP,
+            help=wording.METRIC_HELP if has_words else wording.without_words(plain(visit.engine.files.name)),
         )
         replacement = one_of(wording.REPLACE, REPLACEMENTS, key="replaced by", help=wording.REPLACE_HELP)
         more = st.popover(shared_wording.SETTINGS, icon=":material/tune:")
-    if visit.engine.files.head not in WORD_HEADS:
-        st.caption(wording.no_words(plain(visit.engine.files.name)))
     usual = AblationSettings(
         metric_settings=MetricSettings(metric=metric), replace=replacement, correction=visit.choice.criterion.correction
     )
     settings = chosen_settings(usual, "importance", more, wording.FURTHER)
     if metric == "labels":
-        return _labelled(visit, settings)
-    with_texts = frame.with_corpus(visit)
+        with places.sections:
+            return _labelled(visit, settings)
+    with places.finding:
+        with_texts = frame.with_corpus(visit)
     if with_texts is None:
         return None
     return Material(visit=with_texts, inputs=of_texts(with_texts.texts), settings=settings)
@@ -167,6 +164,8 @@ class Importance:
     """The effect of switching off each head."""
     heads: list[Head]
     """The chosen heads."""
+    without_layers: Float[np.ndarray, " layer"] | None
+    """How much worse the score is with all heads of a layer off; None where that is not known."""
 
     @property
     def found(self) -> CorpusFinding[AblationFinding]:

@@ -10,7 +10,7 @@ from attention_sieve.dashboard.public import is_public
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.analysis import analysed
 from attention_sieve.dashboard.views.importance import agreement, by_role, two_sets, wording
-from attention_sieve.dashboard.views.importance.ablation import each_head, headline
+from attention_sieve.dashboard.views.importance.ablation import damage_without_layers, each_head, headline, picture
 from attention_sieve.dashboard.views.importance.curves import wording as curves_wording
 from attention_sieve.dashboard.views.importance.curves.view import how_many
 from attention_sieve.dashboard.views.importance.gates import wording as gates_wording
@@ -25,16 +25,21 @@ def show() -> None:
 
 
 def _importance() -> None:
-    inputs = material()
+    places = frame.places()
+    inputs = material(places)
     if inputs is None:
         return
-    found = analysed(inputs.visit, ABLATION_ANALYSIS, inputs.settings, inputs.source)
-    if found is None:
-        return
-    n_layers, n_heads = found.finding.damage.shape
-    heads = state.chosen_heads(n_layers, n_heads, found.finding.most_important)
-    importance = Importance(material=inputs, analysed=found, heads=heads)
-    headline(importance)
+    with places.finding:
+        found = analysed(inputs.visit, ABLATION_ANALYSIS, inputs.settings, inputs.source)
+        if found is None:
+            return
+        n_layers, n_heads = found.finding.damage.shape
+        heads = state.chosen_heads(n_layers, n_heads, found.finding.most_important)
+        layers = damage_without_layers(inputs, found.finding)
+        importance = Importance(material=inputs, analysed=found, heads=heads, without_layers=layers)
+        headline(importance)
+    with places.picture:
+        picture(importance)
     views = {
         wording.EACH: each_head,
         agreement.TAB: agreement.cheaper_measures,
@@ -44,6 +49,7 @@ def _importance() -> None:
     }
     if not is_public():
         views[gates_wording.TITLE] = train_gates
-    frame.tabs("importance details", {title: partial(draw, importance) for title, draw in views.items()})
+    with places.sections:
+        frame.tabs("importance details", {title: partial(draw, importance) for title, draw in views.items()})
+        frame.link_to_inspect(importance.heads)
     state.put_in_link(importance.heads)
-    frame.link_to_inspect(importance.heads)

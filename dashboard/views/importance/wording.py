@@ -1,7 +1,9 @@
 """Sentences of the page Importance."""
 
+from dataclasses import dataclass
 from typing import Final
 
+from attention_sieve.core.attention.settings import head_name
 from attention_sieve.core.importance.effects import CORPORA
 from attention_sieve.core.importance.gates.settings import STRETCH, TEMPERATURE
 from attention_sieve.core.importance.measures import BATCH_SIZE
@@ -68,6 +70,7 @@ SCORES: Final[dict[ScoreName, str]] = {
 }
 SCORE_NAMES: Final[dict[ScoreName, str]] = {**SCORES, "change": "change of the text vector"}
 
+MEDIAN: Final = "the median head"
 EACH: Final = "Each head"
 TABLE: Final = "All heads in a table"
 HURTS: Final = "worse without"
@@ -89,10 +92,10 @@ MICHEL_T1: Final = "Corresponds to Table 1 of Michel et al. (2019)."
 MICHEL_T2: Final = "Corresponds to Tables 2 and 3 of Michel et al. (2019)."
 
 
-def no_words(checkpoint: str) -> str:
+def without_words(checkpoint: str) -> str:
     return (
-        f"*{LM[0].upper()}{LM[1:]}* is not offered: {checkpoint} was saved without a language-model head, so it "
-        "predicts none. Checkpoints for masked language modelling and decoders have one."
+        f"{METRIC_HELP}\n\n*{LM[0].upper()}{LM[1:]}* is not offered: {checkpoint} was saved without a "
+        "language-model head, so it predicts none. Checkpoints for masked language modelling and decoders have one."
     )
 
 
@@ -106,7 +109,7 @@ def damage_title(name: str) -> str:
 
 def high_end(name: str) -> str:
     """What the high end of the map's scale means; a change of the text vector is never better or worse."""
-    return "larger change without" if name == SCORE_NAMES["change"] else HURTS
+    return "" if name == SCORE_NAMES["change"] else HURTS
 
 
 def without_head(name: str) -> str:
@@ -117,24 +120,58 @@ def without(name: str) -> str:
     return f"{name} without it"
 
 
-def summary(
-    name: ScoreName, full: float, worst_head: tuple[str, float, float, float], n_heads: int, n_texts: int
-) -> str:
-    """The score with all heads on, and the most important head.
+@dataclass(frozen=True, kw_only=True)
+class WorstHead:
+    """The head without which a score is worst."""
+
+    layer: int
+    head: int
+    damage: float
+    low: float
+    high: float
+    """Ends of the interval of the change of the score; NaN without one."""
+
+
+def finding(name: ScoreName, worst_head: WorstHead, of_layer: float | None) -> str:
+    """Without which head the score is worst, and how that compares.
+
+    Args:
+        of_layer: damage with all heads of its layer off; None where that is not known.
+    """
+    if not worst_head.damage > 0:
+        return f"Without no head alone is the {SCORE_NAMES[name]} worse."
+    changes = "text vector changes" if name == "change" else f"{SCORE_NAMES[name]} {_worse(name)}"
+    start = f"Without **{head_name(worst_head.layer, worst_head.head)}** the {changes} most"
+    if of_layer is None or not of_layer > 0:
+        return f"{start}."
+    share = worst_head.damage / of_layer
+    times = percent(share, 0) if share < 1 else f"{share:.1f} times"
+    return f"{start}: {times} as much as without {all_of_layer(worst_head.layer)}."
+
+
+def all_of_layer(layer: int) -> str:
+    return f"all of layer {layer}"
+
+
+def _worse(name: ScoreName) -> str:
+    return "rises" if name in SMALLER_IS_BETTER else "falls"
+
+
+def numbers(name: ScoreName, full: float, worst_head: WorstHead, n_texts: int) -> str:
+    """On what the finding rests.
 
     Args:
         full: the score with all heads on.
-        worst_head: the most important head, the score without it, and the interval of the change.
     """
-    head, score, low, high = worst_head
-    scope = f"Over {counted(n_texts, 'text')}, each of {counted(n_heads, 'head')} was switched off in turn."
-    if name == "change":
-        return f"{scope} The text vector changes most without **{head}**: by {score:.2g}{interval(low, high, '.2g')}."
-    worse = "rises" if name in SMALLER_IS_BETTER else "falls"
-    return (
-        f"{scope} With all heads on the {SCORE_NAMES[name]} is {full:.3g}; without **{head}** it {worse} most, to "
-        f"{score:.3g}{interval(low, high, '+.2g', ' of the change')}."
-    )
+    start, of, number = "By ", "", ".2g"
+    if name != "change":
+        start, of, number = f"With all heads on it is {full:.3g}; without, {_worse(name)} by ", " of the change", "+.2g"
+    by = f"{abs(worst_head.damage):.2g}{interval(worst_head.low, worst_head.high, number, of)}"
+    return f"{start}{by}, over {counted(n_texts, 'text')}."
+
+
+def most_changed(change: float) -> str:
+    return f"Most on this text: {change:.2g}"
 
 
 def significant(worse: int, better: int, n_tested: int, alpha: float) -> str:

@@ -17,7 +17,6 @@ from attention_sieve.dashboard.figures.similarity.dendrogram import dendrogram
 from attention_sieve.dashboard.figures.similarity.matrix import MatrixSide, distance_matrix
 from attention_sieve.dashboard.figures.similarity.plane import heads_by_kind, heads_by_layer, outermost
 from attention_sieve.dashboard.files.downloads import table_downloads
-from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.charts import chart, head_selection, show_head_map
 from attention_sieve.dashboard.views.descriptions.sentences import with_sentences
 from attention_sieve.dashboard.views.pickers import halves, one_of, toggle
@@ -52,7 +51,6 @@ def nearest(similar: Similar) -> None:
         st.dataframe(table, hide_index=True, column_config={"distance": distance}, height=ROWS_HEIGHT)
         files = with_sentences(table, similar.sentences)
         table_downloads(f"nearest to {head_name(*head)}", files, similar.facts)
-        frame.link_to_inspect(heads)
 
 
 def _map(similar: Similar) -> list[tuple[int, int]]:

@@ -90,6 +90,7 @@ def _similar() -> None:
         points(similar, outside, by)
     with places.sections:
         _sections(similar)
+        frame.link_to_inspect(similar.heads)
     state.put_in_link(similar.heads)
 
 

@@ -8,7 +8,7 @@ from steps import settle, shifted
 
 from attention_sieve.dashboard.views.importance import by_role, two_sets
 
-FOUND = re.compile("Over 128 texts, each of 72 heads was switched off in turn")
+FOUND = re.compile("L5 H10 the text vector changes most: [0-9]+% as much as without all of layer 5")
 
 
 def expect_chosen(page, name):
@@ -24,6 +24,7 @@ def test_the_first_visit_shows_the_kept_result_and_clicks_choose_heads_on_every_
     assert shifted(page) < 0.1
     page.get_by_role("gridcell", name="Layer 3, head 7:").click()
     expect_chosen(page, "L3 H7")
+    expect(page.locator(".st-key-picture svg.marks").get_by_text("all of layer 3", exact=True)).to_be_visible()
     open_tab(page, two_sets.TAB)
     dot = page.locator("svg.marks").last.locator("path[aria-label*='L4 H2']").first
     dot.dispatch_event("click")

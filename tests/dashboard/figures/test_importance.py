@@ -5,7 +5,7 @@ import pytest
 from drawn import rows
 from hypothesis import given
 from hypothesis import strategies as st
-from importance_figures import COUNTS, SCORES, STEPS, curve
+from importance_figures import COUNTS, REFERENCES, SCORES, STEPS, curve
 
 from attention_sieve.core.importance.pruning.curves import relative
 from attention_sieve.core.importance.pruning.over_steps import StepCurve
@@ -13,6 +13,7 @@ from attention_sieve.dashboard.figures.axes import apart
 from attention_sieve.dashboard.figures.importance.curves import pruning_curves
 from attention_sieve.dashboard.figures.importance.histogram import BINS, score_histogram
 from attention_sieve.dashboard.figures.importance.over_steps import HEIGHT, LINE, relative_score, score_over_steps
+from attention_sieve.dashboard.figures.importance.references import damage_beside
 
 
 def test_every_head_is_in_one_bar_which_holds_its_score():
@@ -39,6 +40,19 @@ def test_the_score_of_all_heads_lies_within_the_axis():
     assert rows(figure, "bar")["right"].max() <= 2.0
     widths = rows(figure, "bar")["right"] - rows(figure, "bar")["left"]
     assert widths.to_numpy() == pytest.approx((2.0 - 0.2) / BINS)
+
+
+def test_a_head_stands_beside_its_references_on_one_axis_from_zero():
+    figure = damage_beside(REFERENCES, "L0 H1", "loss of accuracy")
+    labels = rows(figure, "label")
+    assert dict(zip(labels["off"], labels["label"])) == {
+        "the median head": "0.002",
+        "L0 H1": "-0.01",
+        "all of layer 0": "0.2",
+    }
+    low, high = figure.spec["layer"][0]["encoding"]["x"]["scale"]["domain"]
+    assert low <= -0.01 < 0.2 <= high
+    assert damage_beside({"L0 H1": 0.1}, "L0 H1", "loss").spec["layer"][0]["encoding"]["x"]["scale"]["domain"][0] == 0
 
 
 def test_no_two_orders_look_alike():

@@ -9,8 +9,10 @@ from attention_sieve.dashboard.figures.importance.curves import pruning_curves
 from attention_sieve.dashboard.figures.importance.functions import functions_kept
 from attention_sieve.dashboard.figures.importance.histogram import score_histogram
 from attention_sieve.dashboard.figures.importance.over_steps import relative_score, score_over_steps
+from attention_sieve.dashboard.figures.importance.references import damage_beside
 
 SCORES = np.array([[0.9, 0.85, np.nan], [0.91, 0.9, 0.2]])
+REFERENCES = {"the median head": 0.002, "L0 H1": -0.01, "all of layer 0": 0.2}
 COUNTS = np.array([0, 1, 2, 3, 6])
 
 
@@ -40,6 +42,7 @@ STEPS = [StepCurve(step=step, curve=curve("flap", seed=seed)) for seed, step in 
 FIGURES = Drawn(
     {
         "histogram": lambda: score_histogram(SCORES, 0.9, "accuracy"),
+        "references": lambda: damage_beside(REFERENCES, "L0 H1", "loss of accuracy"),
         "curves": lambda: pruning_curves([curve("ablation"), curve("flap", seed=1), *RANDOM], 6, "accuracy", "flap"),
         "first curve": lambda: pruning_curves([curve("ablation", known=False)], 6, "accuracy", "ablation"),
         "functions": lambda: functions_kept(

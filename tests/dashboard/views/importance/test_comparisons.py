@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from reading import command_of, said, sent
+from reading import command_of, data_of, said
 from scipy.stats import pearsonr, spearmanr
 
 from attention_sieve.__main__ import main
@@ -89,7 +89,8 @@ def test_with_predicted_words_attribution_is_compared_too_and_what_is_not_allowe
 
 def test_the_map_writes_the_roles_of_each_head_and_the_table_compares_them(opened):
     at = opened(by_role.TAB, tau="1.5")
-    shown = sent(at, "change of the text vector")
+    views = [data_of(view.proto.json) for view in at.get("bidi_component") if view.proto.json]
+    shown = next(view for view in views if view.get("label", "").endswith(", with their roles"))
     letters = "".join(letter for row in shown["cells"] for letter in row)
     rows = table(at, "superiority").set_index("role")
     for role in ("local", "delimiter"):

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from reading import command_of, data_of, said, sent, told
+from reading import charts, command_of, data_of, said, sent, told
 
 from attention_sieve.__main__ import main
 from attention_sieve.core.analysis import results
@@ -16,7 +16,7 @@ from attention_sieve.core.importance.analysis import ABLATION_ANALYSIS
 from attention_sieve.core.importance.effects import effects, kept_alone
 from attention_sieve.core.importance.metrics import label_score, mean_score
 from attention_sieve.core.importance.per_text import LabelledText
-from attention_sieve.core.importance.question import ablation_question
+from attention_sieve.core.importance.question import ablation_question, gated_question
 from attention_sieve.core.importance.settings import AblationSettings
 from attention_sieve.core.texts.text import read_typed
 from attention_sieve.dashboard import controls, wording
@@ -65,16 +65,40 @@ def ablated(folder, typed, replace="zero"):
 
 
 @pytest.mark.parametrize(("replaced", "replace"), [(words.ZERO, "zero"), (words.MEAN, "mean")])
-def test_the_map_and_the_sentence_are_what_core_computes(opened, replaced, replace):
+def test_the_map_and_the_finding_are_what_core_computes(opened, replaced, replace):
     folder, at = opened(**{"replaced by": replaced})
     assert not said(at)
     expected = ablated(folder, TEXTS, replace)
     assert shown_map(at) == pytest.approx(expected.delta, abs=1e-6)
     layer, head = np.unravel_index(expected.delta.argmax(), expected.delta.shape)
-    assert f"changes most without **L{layer} H{head}**: by {expected.delta.max():.2g}." in told(at)
+    assert f"Without **L{layer} H{head}** the text vector changes most" in told(at)
+    assert f"By {expected.delta.max():.2g}, over 3 texts." in told(at)
+    assert words.FEW in told(at)
     (few,) = (each.value for each in at.info)
     assert few.startswith("There are 3 texts, and intervals and p-values need at least 100, or 20 for the accuracy of ")
-    assert few.endswith(words.FEW)
+
+
+def test_a_head_is_measured_against_the_median_and_its_layer_and_shown_with_the_text_it_changes_most(app, small):
+    folder = small("bert")
+    at = app("importance", checkpoint=folder, corpus_text=TEXTS, head="1-2")
+    texts, checkpoint = read_typed(TEXTS), loaded(folder)
+    outcomes = results(checkpoint, ablation_question("output"), texts)
+    changes = np.stack([outcome.without for outcome in outcomes])[..., 0]
+    without = results(
+        checkpoint, gated_question("output", np.array([[[0, 0, 0], [1, 1, 1]], [[1, 1, 1], [0, 0, 0]]])), texts
+    )
+    layers = np.stack(without)[..., 0].mean(axis=0)
+    mean = changes.mean(axis=0)
+    layer, head = np.unravel_index(mean.argmax(), mean.shape)
+    share = mean[layer, head] / layers[layer]
+    times = f"{share:.0%}" if share < 1 else f"{share:.1f} times"
+    assert f"most: {times} as much as without all of layer {layer}." in told(at)
+    drawn = next(rows for rows in charts(at) if "off" in rows)
+    assert dict(zip(drawn["off"], drawn["damage"])) == pytest.approx(
+        {words.MEDIAN: np.median(mean), "L1 H2": mean[1, 2], "all of layer 1": layers[1]}, abs=1e-6
+    )
+    most = int(changes[:, 1, 2].argmax())
+    assert f"{words.most_changed(changes[most, 1, 2])}\n\n> {texts[most].segments[0]}" in told(at)
 
 
 def test_the_loss_of_a_language_model_may_fall_and_is_tested(opened):
@@ -90,7 +114,7 @@ def test_the_loss_of_a_language_model_may_fall_and_is_tested(opened):
 
 def test_a_loss_over_fewer_than_a_hundred_texts_is_shown_without_a_word_of_significance(opened):
     _, at = opened("MaskedLM", metric=words.LM, corpus_text="\n".join([TEXTS] * 7))
-    assert "Over 21 texts, each of 6 heads was switched off in turn." in told(at)
+    assert "over 21 texts." in told(at)
     assert "At level" not in told(at)
     assert "(95% interval" not in told(at)
     (few,) = (each.value for each in at.info)
@@ -114,7 +138,13 @@ def test_a_labelled_table_is_scored_by_the_score_that_the_reader_picks(opened, t
         expected = effects(outcomes, label_score(name, np.array(VALUES, float), 3), [None] * len(ROWS))
         sign = 1 if name == "loss" else -1
         assert shown_map(at, name) == pytest.approx(sign * expected.delta, abs=1e-5)
-        assert f"With all heads on the {words.SCORE_NAMES[name]} is {expected.full:.3g};" in told(at)
+        worst = (
+            ""
+            if (sign * expected.delta > 0).any()
+            else f"Without no head alone is the {words.SCORE_NAMES[name]} worse."
+        )
+        assert f"{worst or 'Without **L'}" in told(at)
+        assert f"With all heads on it is {expected.full:.3g};" in told(at)
         (line,) = command_of(at, "importance of heads")
         assert main(line) == 0
         assert pd.read_parquet("ablate.parquet")["delta"].to_numpy() == pytest.approx(expected.delta.ravel(), abs=1e-5)
@@ -123,11 +153,11 @@ def test_a_labelled_table_is_scored_by_the_score_that_the_reader_picks(opened, t
 def test_predicted_words_are_offered_where_a_checkpoint_predicts_some_and_else_the_page_says_why_not(opened):
     _, at = opened(metric=words.LM)
     assert not said(at)
-    assert "was saved without a language-model head" in told(at)
+    assert "was saved without a language-model head" in at.button_group(key="metric").help
     assert at.button_group(key="metric").options == [words.OUTPUT, words.LABELS]
-    assert "The text vector changes most" in told(at)
+    assert "the text vector changes most" in told(at)
     _, at = opened("MaskedLM")
-    assert "without a language-model head" not in told(at)
+    assert "without a language-model head" not in at.button_group(key="metric").help
     assert at.button_group(key="metric").options == [words.OUTPUT, words.LM, words.LABELS]
 
 
@@ -136,7 +166,7 @@ def test_a_metric_without_a_table_says_so_and_the_others_stay(opened):
     assert labelled_wording.WAIT in told(at)
     at.button_group(key="metric").set_value([words.OUTPUT]).run()
     assert not said(at)
-    assert "The text vector changes most" in told(at)
+    assert "the text vector changes most" in told(at)
 
 
 def test_each_layer_with_one_head_is_judged_on_the_other_half(opened):
