@@ -11,10 +11,14 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: app audit bench class imports lock packages pages pictures prepared programs quick ray samples soak style test \
     types units sample-checkpoint sample-decoder sample-tasks
-# What Laboratory, Compare and the last two lessons open on is trained beside the dashboard, when nothing else needs the
-# processor, and appears once it is there. It stops with the dashboard, and the next start goes on with it.
+# Made beside the dashboard, one after the other, when nothing else needs the processor: what Laboratory, Compare and the
+# last two lessons open on, then the tasks of Knowledge with what heads tell of them. What shows one of them appears once it
+# is there. They stop with the dashboard, and the next start goes on with them.
+KNOWLEDGE := attention_sieve.dashboard.views.knowledge.sample
 app: prepared
-	@OMP_NUM_THREADS=1 nice -n 19 $(BIN)/python -m attention_sieve.dashboard.prepare runs > $(VENV)/runs.log 2>&1 & \
+	@(trap 'kill $$! 2> /dev/null; exit' TERM; \
+	for made in "attention_sieve.dashboard.prepare runs" $(KNOWLEDGE) $(KNOWLEDGE); do \
+	    OMP_NUM_THREADS=1 nice -n 19 $(BIN)/python -m $$made & wait $$!; done) > $(VENV)/runs.log 2>&1 & \
 	runs=$$!; trap 'kill $$runs 2> /dev/null' EXIT INT TERM; \
 	$(BIN)/streamlit run dashboard/server.py $(if $(RESULTS),-- --results '$(RESULTS)')
 

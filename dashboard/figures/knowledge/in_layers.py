@@ -80,14 +80,15 @@ def scores_by_layer(
         for number, checkpoint_scores in enumerate(scores)
         for violin in _violins(checkpoint_scores.heads)
     ]
-    floors = baseline_rows(baselines, name, (-0.5, n_layers - 0.5))
-    data = pd.concat([*violins, dots, rings, layers, floors], ignore_index=True)
+    data = pd.concat([*violins, dots, rings, layers], ignore_index=True)
+    ends = score_ends([*data["value"], *baselines.values()])
+    data = pd.concat([data, baseline_rows(baselines, name, ends)], ignore_index=True)
     labels = tuple(drawable(checkpoint_scores.label, NAME) for checkpoint_scores in scores)
     spec = _violins_spec(
         max(len(checkpoint_scores.heads) for checkpoint_scores in scores),
         labels,
         name,
-        score_ends(data["value"]),
+        ends,
     )
     return Figure(spec, data, _violins_description(scores, outputs, name))
 
@@ -153,7 +154,7 @@ def _violins_spec(n_layers: int, labels: tuple[str, ...], name: str, ends: Ends)
                 fillOpacity=full,
                 detail=[alt.Detail("layer:N"), alt.Detail("series:N")],
             ),
-            *baseline_marks(places_axis("place", n_layers, 0.5), y),
+            *baseline_marks(name, ends),
             output.encode(x=x, y=y, tooltip=layer_tooltip),
             dots.encode(x=x, y=y, tooltip=tooltip, description=alt.Description("name:N")).add_params(head_choice()),
             ring.encode(x=x, y=y),

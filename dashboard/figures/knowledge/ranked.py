@@ -7,11 +7,22 @@ from typing import Final, Literal
 import numpy as np
 import pandas as pd
 
-from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.knowledge.reconstruction import Reconstruction
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.axes import Ends, series_line, series_points, tooltips
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, drawable, rows_of, template
+from attention_sieve.dashboard.figures.figure import (
+    INK,
+    Figure,
+    Spec,
+    alt,
+    counted,
+    drawable,
+    head_choice,
+    head_rows,
+    rows_of,
+    template,
+)
 from attention_sieve.dashboard.figures.knowledge.words import (
     NAME,
     Scores,
@@ -25,11 +36,17 @@ from attention_sieve.dashboard.figures.knowledge.words import (
 )
 
 HEIGHT: Final = 300
+PALE: Final = 0.25
+"""Opacity of what is no finding."""
 RANKS: Final = "heads of a checkpoint, the best first"
 
 
-def localisation_curves(scores: Sequence[Scores], baselines: Mapping[str, float], name: str) -> Figure:
-    """A line for each checkpoint through the scores of its heads, the best first.
+def localisation_curves(
+    scores: Sequence[Scores], baselines: Mapping[str, float], name: str, chosen: Sequence[Head] = ()
+) -> Figure:
+    """A line for each checkpoint through the scores of its heads, the best first, beside every baseline.
+
+    A click on a head of the first checkpoint chooses it; heads that do not beat every baseline are pale.
 
     Args:
         baselines: score of each by its name, drawn across.
@@ -37,14 +54,15 @@ def localisation_curves(scores: Sequence[Scores], baselines: Mapping[str, float]
     Source: Jo and Myaeng 2020, their figure of scores in descending order.
     """
     lines = [_line(number, checkpoint_scores) for number, checkpoint_scores in enumerate(scores)]
-    most = max(len(line) for line in lines)
-    data = pd.concat([*lines, baseline_rows(baselines, name, (1, max(2, most)))], ignore_index=True)
-    ends = score_ends(data["value"])
+    rings = lines[0][[head in chosen for head in zip(lines[0]["layer"], lines[0]["head"])]].assign(kind="chosen")
+    data = pd.concat([*lines, rings], ignore_index=True)
+    ends = score_ends([*data["value"], *baselines.values()])
     spec = _curves_spec(
         tuple(drawable(checkpoint_scores.label, NAME) for checkpoint_scores in scores),
-        most,
+        max(len(line) for line in lines),
         name,
         ends,
+        any(checkpoint_scores.beats is not None for checkpoint_scores in scores),
     )
     parts = []
     for line, checkpoint_scores in zip(lines, scores):
@@ -53,40 +71,42 @@ def localisation_curves(scores: Sequence[Scores], baselines: Mapping[str, float]
             f"{checkpoint_scores.label}: {counted(len(line), 'head')}, the best {written(best, name)}, the median "
             f"{written(middle, name)}"
         )
-    return Figure(spec, data, f"{name[:1].upper()}{name[1:]} of heads in descending order. {'; '.join(parts)}.")
-
-
-def _line(number: int, scores: Scores) -> pd.DataFrame:
-    layer, head = np.indices(scores.heads.shape).reshape(2, -1)
-    values = scores.heads.ravel()
-    order = np.argsort(-values, kind="stable")
-    order = order[~np.isnan(values[order])]
-    return pd.DataFrame(
-        {
-            "kind": "head",
-            "series": number,
-            "checkpoint": drawable(scores.label),
-            "rank": np.arange(1, len(order) + 1),
-            "value": values[order],
-            "name": [head_name(int(layer[index]), int(head[index])) for index in order],
-        }
+    return Figure(
+        spec,
+        pd.concat([data, baseline_rows(baselines, name, ends)], ignore_index=True),
+        f"{name[:1].upper()}{name[1:]} of heads in descending order. {'; '.join(parts)}.",
     )
 
 
+def _line(number: int, scores: Scores) -> pd.DataFrame:
+    beats = np.ones(scores.heads.shape, bool) if scores.beats is None else scores.beats
+    rows = head_rows(*scores.heads.shape).assign(value=scores.heads.ravel(), pale=~beats.ravel())
+    rows = rows.dropna(subset="value").sort_values("value", ascending=False, kind="stable")
+    looks = {"kind": "head", "series": number, "checkpoint": drawable(scores.label)}
+    return rows.assign(rank=np.arange(1, len(rows) + 1), **looks)
+
+
 @lru_cache(maxsize=32)
-def _curves_spec(labels: tuple[str, ...], most: int, name: str, ends: Ends) -> Spec:
+def _curves_spec(labels: tuple[str, ...], most: int, name: str, ends: Ends, is_tested: bool) -> Spec:
     x = rank_axis("rank:Q", RANKS, most)
     y = score_axis("value", name, ends)
     tooltip = tooltips(("name", "head"), "checkpoint", ("rank", "place", "d"), ("value", name, ".3f"))
-    heads = rows_of("head").encode(x=x, y=y)
+    heads, chosen = rows_of("head").encode(x=x, y=y), rows_of("chosen").encode(x=x, y=y)
+    opacity = alt.condition(alt.datum.pale, alt.value(PALE), alt.value(1))
+    points = series_points(heads, labels, tooltip, 36).encode(opacity=opacity, description=alt.Description("name:N"))
     return template(
         alt.layer(
-            *baseline_marks(rank_axis("place:Q", RANKS, most), y),
-            series_line(heads, labels),
-            series_points(heads, labels, tooltip, 26),
+            *baseline_marks(name, ends),
+            series_line(heads, labels).encode(opacity=alt.value(PALE)),
+            points.add_params(head_choice()),
+            chosen.mark_point(filled=False, color=INK, size=170, strokeWidth=2.2, opacity=1, tooltip=False),
+            chosen.mark_text(color=INK, dy=-14, tooltip=False).encode(text=alt.Text("name:N")),
         ),
         title="Is the task known to few heads, or to many?",
-        reading=("steep: few heads predict it; flat: many do",),
+        reading=(
+            *(["pale: does not beat every baseline"] if is_tested else []),
+            "steep: few heads predict it; flat: many",
+        ),
         height=HEIGHT,
     )
 

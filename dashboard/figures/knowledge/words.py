@@ -6,15 +6,17 @@ from typing import Final
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
-from attention_sieve.dashboard.figures.axes import Ends, tooltips
+from attention_sieve.dashboard.figures.axes import Ends, apart, tooltips
 from attention_sieve.dashboard.figures.figure import INK, alt, rows_of
 
 ACCURACY: Final = "accuracy"
 CORRELATION: Final = "Pearson correlation"
 NAME: Final = 28
 """Characters of a checkpoint's name that fit in the legend on a narrow page."""
+NAME_HEIGHT: Final = 0.11
+"""Height of a baseline's name relative to the plot, which is lowest on a projector."""
 ROOM: Final = 0.04
 """Free part of an axis at each end."""
 
@@ -26,6 +28,8 @@ class Scores:
     label: str
     heads: Float[np.ndarray, "layer head"]
     """On the test part; NaN for a head that was removed."""
+    beats: Bool[np.ndarray, "layer head"] | None = None
+    """Which heads beat every baseline; None where no test says."""
 
 
 def score_name(is_regression: bool) -> str:
@@ -45,37 +49,30 @@ def score_tooltips(name: str, number: str = ".3f") -> "list[alt.Tooltip]":
 
 
 def baseline_rows(baselines: Mapping[str, float], name: str, ends: Ends) -> "pd.DataFrame":
-    """A line across for each baseline, whose names stand beside each other: that of the lowest below its line.
+    """A line across for each baseline, whose name stands beside the plot, so that it lies on no line.
 
     Args:
-        ends: of the horizontal axis.
+        ends: of the axis of scores.
     """
-    rising = sorted(baselines.items(), key=lambda entry: entry[1])
-    low, high = ends
+    values = np.array([*baselines.values()], float)
+    heights = apart(values, ends, NAME_HEIGHT * (ends[1] - ends[0])) if len(values) else values
     return pd.DataFrame(
-        [
-            {
-                "kind": "baseline",
-                "value": value,
-                "label": f"{baseline}: {written(value, name)}",
-                "place": low + (high - low) * number / len(rising),
-                "below": number == 0,
-            }
-            for number, (baseline, value) in enumerate(rising)
-        ],
-        columns=["kind", "value", "label", "place", "below"],
+        {
+            "kind": "baseline",
+            "value": values,
+            "label": [f"{baseline}: {written(value, name)}" for baseline, value in baselines.items()],
+            "height": heights,
+        }
     )
 
 
-def baseline_marks(x: "alt.X", y: "alt.Y") -> "list[alt.Chart]":
+def baseline_marks(name: str, ends: Ends) -> "list[alt.Chart]":
     """The lines and names of `baseline_rows`."""
     rows = rows_of("baseline")
-    names = {"color": INK, "align": "left", "dx": 4}
-    below = rows.transform_filter("datum.below").mark_text(**names, baseline="top", dy=4)
-    above = rows.transform_filter("!datum.below").mark_text(**names, baseline="bottom", dy=-3)
+    label = rows.mark_text(color=INK, align="left", baseline="middle", dx=6, clip=False)
     return [
-        rows.mark_rule(color=INK, strokeDash=[6, 4], strokeOpacity=0.7).encode(y=y),
-        *(side.encode(x=x, y=y, text=alt.Text("label:N")) for side in (below, above)),
+        rows.mark_rule(color=INK, strokeDash=[6, 4], strokeOpacity=0.7).encode(y=score_axis("value", name, ends)),
+        label.encode(x=alt.XValue("width"), y=score_axis("height", name, ends), text=alt.Text("label:N")),
     ]
 
 

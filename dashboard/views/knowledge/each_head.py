@@ -18,6 +18,7 @@ from attention_sieve.dashboard.figures.knowledge.in_layers import scores_by_laye
 from attention_sieve.dashboard.figures.knowledge.ranked import localisation_curves
 from attention_sieve.dashboard.figures.knowledge.words import number_format, score_name, written
 from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.charts import chart, head_selection, show_head_map, table
 from attention_sieve.dashboard.views.knowledge import wording
 from attention_sieve.dashboard.views.knowledge.numbers import Probing, above_baselines
@@ -41,6 +42,39 @@ MOST_VIOLINS: Final = 3
 
 
 def headline(probing: Probing) -> None:
+    report, name = probing.shown.report, score_name(probing.shown.report.is_regression)
+    best, baselines = report.best_head, baseline_scores(report)
+    floor = max(baselines, key=baselines.__getitem__)
+    frame.say_finding(
+        wording.finding(
+            plain(probing.task.name),
+            (head_name(*report.head_at(best)), written(report.accuracy[best], name)),
+            (floor, written(baselines[floor], name)),
+            beats=None if report.is_regression else bool(probing.beats[best]),
+        ),
+        " ".join(filter(None, (_n_beating(probing), wording.NO_RANDOM if probing.random_twin is None else ""))),
+    )
+
+
+def _n_beating(probing: Probing) -> str:
+    report = probing.shown.report
+    if report.is_regression:
+        return ""
+    n_heads = int((report.is_head & ~np.isnan(report.accuracy)).sum())
+    n_beating = int((probing.beats & report.is_head).sum())
+    return wording.n_beating(n_beating, n_heads, len(probing.known), probing.visit.choice.criterion.alpha)
+
+
+def heads_in_order(probing: Probing) -> None:
+    report = probing.shown.report
+    figure = localisation_curves(
+        probing.scores, baseline_scores(report), score_name(report.is_regression), probing.heads
+    )
+    chart("heads in order", figure, probing.facts, wording.JO_CURVES, large=True, selects=True)
+
+
+def _in_full(probing: Probing) -> None:
+    """The best head and the best layer with their intervals, and every baseline."""
     result, report, name = probing.shown, probing.shown.report, score_name(probing.shown.report.is_regression)
     head, layer = report.best_head, report.best_layer
     best = head_name(*report.head_at(head))
@@ -60,12 +94,6 @@ def headline(probing: Probing) -> None:
             _random(probing, name),
         ),
     ]
-    if not report.is_regression:
-        n_heads = int((report.is_head & ~np.isnan(report.accuracy)).sum())
-        alpha = probing.visit.choice.criterion.alpha
-        sentences.append(wording.n_beating(int(probing.beats.sum()), n_heads, len(probing.known), alpha))
-    if probing.random_twin is None:
-        sentences.append(wording.NO_RANDOM)
     st.markdown(" ".join(filter(None, sentences)))
     for note in result.notes:
         st.caption(plain(note))
@@ -100,9 +128,7 @@ def each_head(probing: Probing) -> None:
         else:
             show_map(probing, result, measure, values, key="knowledge map")
     with right:
-        name = score_name(result.report.is_regression)
-        figure = localisation_curves(probing.scores, baseline_scores(result.report), name)
-        chart("heads in order", figure, probing.facts, wording.JO_CURVES)
+        _in_full(probing)
     with st.expander(wording.TABLE):
         rows = places_table(result)
         if not result.report.is_regression:

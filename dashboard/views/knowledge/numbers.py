@@ -76,22 +76,32 @@ class Probing:
     def scores(self) -> list[Scores]:
         """Scores of the heads of each probed checkpoint on the shown task; the chosen checkpoint first."""
         return [
-            Scores(label=subject.label, heads=result.report.grid(result.report.accuracy))
+            Scores(
+                label=subject.label,
+                heads=result.report.grid(result.report.accuracy),
+                beats=None if result.report.is_regression else result.report.grid(self._beats(subject)) > 0,
+            )
             for subject in self.subjects
             if (result := self.of(subject, self.task)) is not None
         ]
 
     @cached_property
     def known(self) -> dict[str, TrialResult]:
-        by_task = {task.name: self.of(self.subjects[0], task) for task in self.tasks}
+        return self._known(self.subjects[0])
+
+    def _known(self, subject: Subject) -> dict[str, TrialResult]:
+        by_task = {task.name: self.of(subject, task) for task in self.tasks}
         return {name: result for name, result in by_task.items() if result is not None}
 
     @cached_property
     def beats(self) -> Bool[np.ndarray, " place"]:
         """Heads that beat every baseline on the shown task, corrected over the heads and all probed tasks."""
-        criterion = self.visit.choice.criterion
-        reports = [result.report for result in self.known.values()]
-        return beat_all(reports, criterion.correction, criterion.alpha)[list(self.known).index(self.task.name)]
+        return self._beats(self.subjects[0])
+
+    def _beats(self, subject: Subject) -> Bool[np.ndarray, " place"]:
+        known, criterion = self._known(subject), self.visit.choice.criterion
+        reports = [result.report for result in known.values()]
+        return beat_all(reports, criterion.correction, criterion.alpha)[list(known).index(self.task.name)]
 
     @cached_property
     def facts(self) -> dict[str, str]:

@@ -19,7 +19,7 @@ from attention_sieve.dashboard.views.corpus import corpus
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.knowledge import asked, wording
 from attention_sieve.dashboard.views.knowledge.across_tasks import heads_together, tasks_side_by_side
-from attention_sieve.dashboard.views.knowledge.each_head import each_head, headline, layers
+from attention_sieve.dashboard.views.knowledge.each_head import each_head, headline, heads_in_order, layers
 from attention_sieve.dashboard.views.knowledge.erased import is_it_used
 from attention_sieve.dashboard.views.knowledge.numbers import (
     Probing,
@@ -45,21 +45,24 @@ def _knowledge() -> None:
     visit = frame.without_corpus()
     if visit.choice.off:
         st.info(wording.ALL_ON)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    places = frame.places()
+    with places.controls:
         sample = asked.is_sample()
         settings = asked.settings()
-        task_slot = st.container(width=TASK_WIDTH)
-    task_files = asked.tasks(sample)
+    with places.finding if sample else places.sections:
+        task_files = asked.tasks(sample)
     if not task_files:
         return
-    with task_slot:
+    with places.controls:
         found = tasks_with_findings(task_files, settings, visit)
         first = min(task_files, key=lambda file: (file.name not in found, *before_others(file)))
         by_name = {file.name: file for file in task_files}
-        task = from_list(wording.TASK, by_name, key="sample task" if sample else "own task", start=first.name)
-    chosen_tasks, subjects, stages = _what_is_probed(visit, task_files, task, sample, settings)
-    asked.run_panel(visit, subjects, chosen_tasks, settings, stages)
-    _results(visit, task_files, task, subjects, settings)
+        key = "sample task" if sample else "own task"
+        task = from_list(wording.TASK, by_name, key=key, start=first.name, width=TASK_WIDTH)
+    with places.sections:
+        chosen_tasks, subjects, stages = _what_is_probed(visit, task_files, task, sample, settings)
+        asked.run_panel(visit, subjects, chosen_tasks, settings, stages)
+    _results(places, visit, task_files, task, subjects, settings)
 
 
 def _what_is_probed(
@@ -81,7 +84,12 @@ def _what_is_probed(
 
 
 def _results(
-    visit: Visit, task_files: tuple[TaskFile, ...], task: TaskFile, subjects: tuple[Subject, ...], settings: Settings
+    places: frame.Places,
+    visit: Visit,
+    task_files: tuple[TaskFile, ...],
+    task: TaskFile,
+    subjects: tuple[Subject, ...],
+    settings: Settings,
 ) -> None:
     results = {
         (subject.label, task_file.digest): result
@@ -91,7 +99,8 @@ def _results(
     }
     shown_result = results.get((subjects[0].label, task.digest))
     if shown_result is None:
-        st.info(wording.not_probed(plain(task.name), is_on(KINDS["trials"].folder())))
+        with places.finding:
+            st.info(wording.not_probed(plain(task.name), is_on(KINDS["trials"].folder())))
         return
     report, best = shown_result.report, shown_result.report.best_head
     n_layers, n_heads = above_baselines(report).shape
@@ -105,7 +114,10 @@ def _results(
         shown=shown_result,
         heads=state.chosen_heads(n_layers, n_heads, report.head_at(best)),
     )
-    headline(probing)
+    with places.finding:
+        headline(probing)
+    with places.picture:
+        heads_in_order(probing)
     views = {
         wording.EACH: each_head,
         wording.LAYERS: layers,
@@ -115,9 +127,10 @@ def _results(
         wording.ROLES: roles_that_know,
         wording.USED: is_it_used,
     }
-    frame.tabs("knowledge details", {title: partial(draw, probing) for title, draw in views.items()})
+    with places.sections:
+        frame.tabs("knowledge details", {title: partial(draw, probing) for title, draw in views.items()})
+        frame.link_to_inspect(probing.heads)
     state.put_in_link(probing.heads)
-    frame.link_to_inspect(probing.heads)
 
 
 def roles_that_know(probing: Probing) -> None:

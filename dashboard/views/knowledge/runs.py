@@ -39,13 +39,23 @@ def start(trials: Sequence[Trial], stages: Sequence[TrialStage], device: str, dt
     with _lock:
         if runs.is_on(folder):
             raise AnalysisError(wording.ONE_AT_A_TIME)
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            (folder / TABLE).write_text("\n".join([*lines_of(trials), ""]), encoding="utf-8")
-        except OSError as error:
-            raise AnalysisError(f"{folder} cannot be written ({error.strerror}). Make room there.") from None
-        options = {"table": folder / TABLE, "stages": ",".join(stages), "device": device, "dtype": dtype}
-        _begin(folder, ("trials", *runs.options_of({**options, "journal": folder})))
+        _begin(folder, trials_command(folder, trials, stages, device=device, dtype=dtype))
+
+
+def trials_command(
+    folder: Path, trials: Sequence[Trial], stages: Sequence[TrialStage], **options: object
+) -> tuple[str, ...]:
+    """The command that runs a table of trials, which is written to the folder of the run.
+
+    Raises: AnalysisError if it cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / TABLE).write_text("\n".join([*lines_of(trials), ""]), encoding="utf-8")
+    except OSError as error:
+        raise AnalysisError(f"{folder} cannot be written ({error.strerror}). Make room there.") from None
+    given = {"table": folder / TABLE, "stages": ",".join(stages), **options, "journal": folder}
+    return ("trials", *runs.options_of(given))
 
 
 def was_about(trials: Sequence[Trial]) -> bool:

@@ -86,7 +86,7 @@ DEPTH_HELP: Final = (
 MAKE_SAMPLE: Final = "Make the sample tasks"
 NO_SAMPLE: Final = (
     "There are no sample tasks yet. They are made once from 10,605 sentences of film reviews, which are downloaded "
-    "with pip and parsed here: about a minute. Or choose your own files above."
+    "with pip and parsed here: about a minute. Or choose your own files below."
 )
 FILES: Final = "Your files"
 UPLOAD: Final = "Task files"
@@ -236,7 +236,7 @@ def failures(failed: Sequence[tuple[str, str]]) -> str:
 
 
 def not_probed(task: str, is_on: bool) -> str:
-    next_step = "It appears here once the run reaches it." if is_on else "Press the button above."
+    next_step = "It appears here once the run reaches it." if is_on else "Press the button below."
     return f"There are no results for **{task}** yet. {next_step}"
 
 
@@ -245,6 +245,22 @@ def about(task: str, definition: str, n_rows: Sequence[int], n_classes: int) -> 
     suffix = f" {definition}" if definition else ""
     rows = ", ".join(f"{count:,} {part}" for count, part in zip(n_rows, ("for training", "validation", "test")))
     return f"**{task}** ({kind}; {rows}).{suffix}"
+
+
+def finding(task: str, head: tuple[str, str], baseline: tuple[str, str], *, beats: bool | None) -> str:
+    """What the best head tells of a task.
+
+    Args:
+        head: name and score of the best head by the validation part.
+        baseline: of the best baseline.
+        beats: whether the head beats every baseline; None for a regression, of which no test says.
+    """
+    if beats is None:
+        return f"**{head[0]}** alone predicts *{task}* with a correlation of {head[1]}; {baseline[0]} {baseline[1]}."
+    if not beats:
+        against = f"{head[1]} against {baseline[1]}"
+        return f"The best head, **{head[0]}**, tells *{task}* not clearly better than {baseline[0]}: {against}."
+    return f"**{head[0]}** alone tells *{task}* in {head[1]} of unseen texts, {baseline[0]} in {baseline[1]}."
 
 
 def best(name: str, score: str, interval: str, n_test: int) -> str:

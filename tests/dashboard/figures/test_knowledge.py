@@ -3,11 +3,19 @@
 import numpy as np
 import pytest
 from drawn import layers, rows
-from knowledge_figures import FIGURES, FOUND, HEADS, HOLED, SCORES, SIMILARITY, TASKS
+from knowledge_figures import BASELINES, FIGURES, FOUND, HEADS, HOLED, SCORES, SHAPE, SIMILARITY, TASKS
 
 from attention_sieve.dashboard.figures.figure import drawable
+from attention_sieve.dashboard.figures.knowledge.ranked import localisation_curves
 from attention_sieve.dashboard.figures.knowledge.task_similarity import LONGEST
-from attention_sieve.dashboard.figures.knowledge.words import ACCURACY, CORRELATION, score_ends, written
+from attention_sieve.dashboard.figures.knowledge.words import (
+    ACCURACY,
+    CORRELATION,
+    NAME_HEIGHT,
+    Scores,
+    score_ends,
+    written,
+)
 
 
 def test_heads_in_order_are_all_that_are_there_the_best_first():
@@ -23,13 +31,28 @@ def test_heads_in_order_are_all_that_are_there_the_best_first():
     assert "bundled: 14 heads, the best" in FIGURES["localisation"].description
 
 
-@pytest.mark.parametrize(("figure", "ends"), [("localisation", (1, 15)), ("by layer", (-0.5, 2.5))])
-def test_every_baseline_is_drawn_in_the_scale_of_the_heads_and_their_names_stand_beside_each_other(figure, ends):
-    drawn, (low, high) = rows(FIGURES[figure], "baseline"), ends
-    assert drawn["label"].tolist() == ["majority: 50.0%", "length: 52.0%", "bag of words: 99.0%"]
-    np.testing.assert_allclose(drawn["place"], low + (high - low) * np.arange(3) / 3)
+@pytest.mark.parametrize("figure", ["localisation", "by layer"])
+def test_every_baseline_is_drawn_in_the_scale_of_the_heads_and_no_name_lies_on_another_or_on_a_line(figure):
+    drawn = rows(FIGURES[figure], "baseline")
+    assert drawn["label"].tolist() == ["majority: 50.0%", "bag of words: 99.0%", "length: 52.0%"]
     (domain,) = {tuple(layer["encoding"]["y"]["scale"]["domain"]) for layer in layers(FIGURES[figure].spec)}
     assert domain[1] >= 0.99
+    assert np.diff(np.sort(drawn["height"])).min() >= NAME_HEIGHT * (domain[1] - domain[0]) - 1e-9
+    labelled = [
+        layer for layer in layers(FIGURES[figure].spec) if layer["encoding"].get("text", {}).get("field") == "label"
+    ]
+    assert [layer["encoding"]["x"] for layer in labelled] == [{"value": "width"}], "names stand beside the plot"
+
+
+def test_heads_that_do_not_beat_every_baseline_are_pale_and_chosen_ones_are_named():
+    beats = np.zeros(SHAPE, bool)
+    beats[1, 3] = True
+    scores = [Scores(label="bundled", heads=HEADS, beats=beats), SCORES[1]]
+    figure = localisation_curves(scores, BASELINES, ACCURACY, [(1, 2)])
+    drawn = rows(figure, "head")
+    assert drawn[(drawn["series"] == 0) & ~drawn["pale"].astype(bool)]["name"].tolist() == ["L1 H3"]
+    assert not drawn[drawn["series"] == 1]["pale"].any(), "what no test judges is no less than it seems"
+    assert rows(figure, "chosen")["name"].tolist() == ["L1 H2"]
 
 
 def test_violins_span_the_heads_of_their_layer_and_dots_stay_in_it():

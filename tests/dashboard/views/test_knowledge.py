@@ -9,13 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from probing_files import write_task
-from reading import button, command_of, said, sent, told
+from reading import button, charts, command_of, said, sent, told
 
+from attention_sieve.__main__ import main
 from attention_sieve.core.checkpoints.folders import trials_folder
 from attention_sieve.core.knowledge.erasure.command import erasure_table
 from attention_sieve.core.knowledge.erasure.erasure import Erasure, judged
+from attention_sieve.core.knowledge.files.folders import ABOUT
 from attention_sieve.core.knowledge.reconstruction import gain
 from attention_sieve.core.knowledge.report import corrected
+from attention_sieve.core.knowledge.tasks_command import sample_tasks_folder
 from attention_sieve.core.knowledge.trials.result import read_result
 from attention_sieve.core.knowledge.trials.run import Trials, run_table
 from attention_sieve.core.running import PROGRESS, FailedPiece, Journal, Progress
@@ -27,7 +30,9 @@ from attention_sieve.dashboard.state import HEADS, WITH
 from attention_sieve.dashboard.views import by_role
 from attention_sieve.dashboard.views import probed as probed_results
 from attention_sieve.dashboard.views.knowledge import numbers, runs, task_files, wording
+from attention_sieve.dashboard.views.knowledge.sample import next_command
 from attention_sieve.dashboard.views.knowledge.task_files import (
+    TELLING,
     TableColumns,
     TaskFile,
     before_others,
@@ -88,6 +93,13 @@ def assert_shows(shown, values):
     np.testing.assert_allclose(parts * bound, values, rtol=1e-6, atol=1e-7)
 
 
+def beats_all(report, probed):
+    reports, beats = [result.report for result in probed.values()], np.ones(len(report.layer), bool)
+    for baseline in range(3):
+        beats &= corrected(reports, baseline, "bh")[reports.index(report)] < 0.05
+    return beats
+
+
 def test_the_best_head_is_the_validation_parts_its_score_the_test_parts_and_what_beats_every_baseline_is_outlined(
     opened, probed
 ):
@@ -96,6 +108,11 @@ def test_the_best_head_is_the_validation_parts_its_score_the_test_parts_and_what
     place = int(np.flatnonzero(report.is_head)[report.validation[report.is_head].argmax()])
     assert f"**L{report.layer[place]} H{report.head[place]}**" in told(at)
     assert f"accuracy {report.accuracy[place]:.1%}" in told(at)
+    best = max(report.baselines, key=lambda baseline: baseline.score)
+    names = f"L{report.layer[place]} H{report.head[place]}", "tense", f"{report.accuracy[place]:.1%}"
+    assert wording.finding(
+        names[1], (names[0], names[2]), (best.name, f"{best.score:.1%}"), beats=beats_all(report, probed)[place]
+    ) in told(at)
     n_rivals = int(report.rivals.sum())
     rivals = "another head" if n_rivals == 1 else f"{n_rivals} other heads"
     unsettled = f"L{report.layer[place]} H{report.head[place]} is not clearly better than {rivals}"
@@ -108,12 +125,11 @@ def test_the_best_head_is_the_validation_parts_its_score_the_test_parts_and_what
     best = max(baseline.score for baseline in report.baselines)
     assert best > report.baselines[0].score, "here the majority is not the best baseline"
     assert_shows(shown, report.grid(report.accuracy - best))
-    reports = [result.report for result in probed.values()]
-    expected = np.ones(len(report.layer), bool)
-    for baseline in range(3):
-        expected &= corrected(reports, baseline, "bh")[reports.index(report)] < 0.05
+    expected = beats_all(report, probed)[report.is_head]
     marked = np.frombuffer(base64.b64decode(shown["marked"]), np.uint8) == 1
-    assert np.array_equal(marked, expected[report.is_head])
+    assert np.array_equal(marked, expected)
+    curve = charts(at)[0].query("kind == 'head' and series == 0").sort_values(["layer", "head"])
+    assert np.array_equal(curve["pale"].astype(bool), ~expected)
 
 
 def test_the_map_shows_what_is_asked(opened, probed):
@@ -141,7 +157,7 @@ def test_numbers_are_judged_by_their_correlation(opened, probed):
 def test_every_tab_draws_its_charts(tab, opened):
     at = opened(tab)
     assert not said(at)
-    assert len(at.get("vega_lite_chart")) == (1 if tab == wording.CHECKPOINTS else 2)
+    assert len(at.get("vega_lite_chart")) == (2 if tab == wording.CHECKPOINTS else 3)  # the picture, too
 
 
 def test_roles_are_compared_over_the_corpus(opened):
@@ -256,6 +272,27 @@ def test_the_sample_is_made_on_request(app, bert, begun, tmp_path, monkeypatch):
     Journal(KINDS["sample-tasks"].folder()).end("stopped")
     runs.make_sample()
     assert not (KINDS["sample-tasks"].folder() / PROGRESS).exists(), "the reports of the last run do not pile up"
+
+
+def test_the_page_opens_on_what_is_prepared_beside_the_dashboard(app, tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path))
+    assert next_command() == ("sample-tasks", f"--journal={KINDS['sample-tasks'].folder()}")
+    folder = sample_tasks_folder()
+    folder.mkdir(parents=True)
+    for name, label in zip(TELLING, TASKS.values()):
+        write_task(folder, name, label, SIZES)
+    (folder / ABOUT).write_text("{}", "utf-8")
+    assert main(next_command()) == 0
+    at = app("knowledge")
+    assert not said(at)
+    assert "alone tells" in told(at) or "not clearly better" in told(at)
+    assert charts(at)[0]["checkpoint"].dropna().unique().tolist() == ["bundled", wording.RANDOM_LABEL]
+    rows = {path: path.stat().st_mtime_ns for path in trials_folder().glob("*.parquet")}
+    assert len(rows) == 2 * len(TELLING)
+    assert main(next_command()) == 0
+    assert {path: path.stat().st_mtime_ns for path in trials_folder().glob("*.parquet")} == rows, "nothing runs twice"
+    Journal(KINDS["trials"].folder())
+    assert next_command() == (), "what a reader has begun is left to it"
 
 
 def test_while_the_sample_is_made_the_page_says_how_far_it_is(app, bert, begun, tmp_path, monkeypatch):
