@@ -36,7 +36,7 @@ from attention_sieve.dashboard.figures.knowledge.words import (
 )
 
 HEIGHT: Final = 300
-PALE: Final = 0.25
+PALE: Final = 0.4
 """Opacity of what is no finding."""
 RANKS: Final = "heads of a checkpoint, the best first"
 
@@ -100,7 +100,7 @@ def _curves_spec(labels: tuple[str, ...], most: int, name: str, ends: Ends, is_t
             series_line(heads, labels).encode(opacity=alt.value(PALE)),
             points.add_params(head_choice()),
             chosen.mark_point(filled=False, color=INK, size=170, strokeWidth=2.2, opacity=1, tooltip=False),
-            chosen.mark_text(color=INK, dy=-14, tooltip=False).encode(text=alt.Text("name:N")),
+            chosen.mark_text(color=INK, align="left", dx=12, dy=-6, tooltip=False).encode(text=alt.Text("name:N")),
         ),
         title="Is the task known to few heads, or to many?",
         reading=(

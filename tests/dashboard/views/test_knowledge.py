@@ -345,8 +345,9 @@ def test_the_page_opens_on_a_task_with_enough_test_texts():
 
     tiny, few = file("tiny", 300, 90, 90), file("few", 4000, 100, 384)
     enough, many = file("enough", 1200, 400, 385), file("many", 8000, 2000, 2000)
-    telling = file("tense", 300, 90, 90)
-    assert sorted([tiny, many, telling, few, enough], key=before_others) == [telling, enough, many, few, tiny]
+    telling, next_best = file("bigram_shift", 6400, 1600, 1600), file("tense", 300, 90, 90)
+    ordered = [telling, next_best, enough, many, few, tiny]
+    assert sorted([tiny, many, next_best, telling, few, enough], key=before_others) == ordered
 
 
 def test_the_page_opens_on_a_task_that_a_head_was_found_to_know(opened, probed, monkeypatch):
