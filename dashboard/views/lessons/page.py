@@ -30,13 +30,13 @@ def show() -> None:
     if len(languages()) > 1:
         st.selectbox(say(in_words, "language"), languages(), key=LANGUAGE, bind="query-params", persist_state="session")
     _i_have_a_code()
-    visit = _visit()
     for lesson in offered():
-        _lesson(lesson, visit)
+        _lesson(lesson)
     with st.expander(say(in_words, "terms")):
         terms = sorted(TERMS.items(), key=lambda entry: entry[0].lower())
         st.markdown("\n".join(f"- **{term}**: {means}" for term, means in terms))
-    _for_teachers()
+    with st.expander(say(in_words, "teach"), expanded=bool(tally.code_now())):
+        _for_teachers()
 
 
 def _visit() -> Visit | None:
@@ -56,10 +56,10 @@ def _sheet(lesson: int, in_words: str, visit: Visit | None) -> str:
     return sheet(lesson, in_words, material)
 
 
-def _lesson(lesson: int, visit: Visit | None) -> None:
+def _lesson(lesson: int) -> None:
     words, in_words = words_of(lesson, language()), language()
     with st.container(border=True, horizontal=True, vertical_alignment="center", key=f"lesson {lesson}"):
-        st.markdown(f"**{lesson}. {words.title}**\\\n{words.claim}", width="stretch")
+        st.markdown(f"**{lesson}. {words.title}**", help=words.claim, width="stretch")
         reached = st.session_state.get(course.REACHED, {}).get(lesson, 0)
         if reached:
             st.button(
@@ -69,16 +69,6 @@ def _lesson(lesson: int, visit: Visit | None) -> None:
                 on_click=course.enter,
                 args=(lesson, reached),
             )
-        st.download_button(
-            say(in_words, "sheet"),
-            partial(_sheet, lesson, in_words, visit),
-            f"{lesson}-{FILES[lesson - 1]}.html",
-            "text/html",
-            key=f"sheet {lesson}",
-            type="tertiary",
-            icon=":material/print:",
-            on_click="ignore",
-        )
         st.button(
             say(in_words, "begin"),
             key=f"begin {lesson}",
@@ -109,7 +99,6 @@ def _join() -> None:
 
 def _for_teachers() -> None:
     in_words, code = language(), tally.code_now()
-    st.subheader(say(in_words, "teach"), anchor=False)
     st.markdown(say(in_words, "teach_text", hours=tally.HOURS))
     with st.container(horizontal=True, vertical_alignment="center"):
         if not state.is_presenting():
@@ -120,6 +109,25 @@ def _for_teachers() -> None:
     if code:
         st.markdown(say(in_words, "code", code=f"**{code}**"))
         st.code(link_of_class(code, 1, 0), language=None, wrap_lines=True)
+    _sheets()
+
+
+def _sheets() -> None:
+    """A sheet to print for each lesson."""
+    in_words, visit = language(), _visit()
+    st.markdown(say(in_words, "sheets"))
+    with st.container(horizontal=True):
+        for lesson in offered():
+            st.download_button(
+                f"{lesson}. {words_of(lesson, in_words).title}",
+                partial(_sheet, lesson, in_words, visit),
+                f"{lesson}-{FILES[lesson - 1]}.html",
+                "text/html",
+                key=f"sheet {lesson}",
+                type="tertiary",
+                icon=":material/print:",
+                on_click="ignore",
+            )
 
 
 def _make_code() -> None:

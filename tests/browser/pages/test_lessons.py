@@ -360,6 +360,7 @@ WITH_CODE = ("?lesson=1&step=2", "?lesson=2&step=2&said=1-8", "roles?lesson=4&st
 
 def test_the_code_of_a_class_covers_nothing_and_leaves_the_grid_whole(visit, tuned_checkpoint):
     lessons = visit("/lessons")
+    lessons.locator("summary", has_text="For teachers").click()
     press(lessons, "Make a class code")
     code = re.search("class=([A-Z0-9]{6})", lessons.get_by_test_id("stCode").inner_text())[1]
     for step in WITH_CODE:
@@ -395,9 +396,10 @@ def test_presented_arcs_of_two_checkpoints_stand_whole_side_by_side(visit, tuned
 
 def test_a_sheet_to_print_is_one_page_of_a4(visit, browser, tmp_path):
     page, paper = visit("/lessons"), browser.new_page()
+    page.locator("summary", has_text="For teachers").click()
     for lesson in range(1, len(LESSONS)):  # the last one is offered once there is a pair
         with page.expect_download() as download:
-            page.get_by_role("button", name="Sheet to print").nth(lesson - 1).click()
+            page.locator("[class*=st-key-sheet-] button").nth(lesson - 1).click()
         path = tmp_path / download.value.suggested_filename
         download.value.save_as(path)
         paper.goto(path.as_uri())
@@ -407,6 +409,7 @@ def test_a_sheet_to_print_is_one_page_of_a4(visit, browser, tmp_path):
 
 def test_the_link_to_a_class_is_reached_by_keyboard_on_a_phone_and_a_class_sees_what_it_guessed(visit):
     page = visit("/lessons")
+    page.locator("summary", has_text="For teachers").click()
     press(page, "Make a class code")
     link = page.get_by_test_id("stCode").inner_text().strip()
     assert re.search(r"/\?lesson=1&step=1&class=[A-Z0-9]{6}$", link)
