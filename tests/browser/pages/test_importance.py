@@ -30,4 +30,5 @@ def test_the_first_visit_shows_the_kept_result_and_clicks_choose_heads_on_every_
     dot.dispatch_event("click")
     expect_chosen(page, "L4 H2")
     open_tab(page, by_role.TAB)
-    expect(page.get_by_role("gridcell", name="Layer 4, head 2:")).to_have_attribute("aria-selected", "true")
+    of_tab = page.get_by_role("tabpanel").get_by_role("gridcell", name="Layer 4, head 2:")
+    expect(of_tab).to_have_attribute("aria-selected", "true")
