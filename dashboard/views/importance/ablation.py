@@ -68,7 +68,7 @@ def picture(importance: Importance) -> None:
     with left:
         _map(importance, importance.facts | importance.analysed.facts())
     if importance.heads:
-        with right:
+        with right, st.container(key="how large it is"):
             _beside_references(importance, importance.heads[-1])
             if importance.material.metric.metric != "labels":  # else the outcome of a text is not a score
                 _most_changed_text(importance, importance.heads[-1])
