@@ -22,7 +22,7 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.finetuning.command import sample_checkpoint
 from attention_sieve.core.importance.analysis import ABLATION_ANALYSIS
 from attention_sieve.core.importance.per_text import LabelledText
-from attention_sieve.core.importance.question import gated_question, layers_off
+from attention_sieve.core.importance.question import ablation_question, gated_question, layers_off
 from attention_sieve.core.laboratory.command import sample_laboratory
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
@@ -30,10 +30,12 @@ from attention_sieve.core.roles.controls import control_passes
 from attention_sieve.core.roles.question import MATCHED_PAIRS
 from attention_sieve.core.similarity.analysis import SIMILARITY_ANALYSIS
 from attention_sieve.core.surface.analysis import SURFACE_ANALYSIS
+from attention_sieve.core.texts.text import read_typed
 from attention_sieve.core.word_links.analysis import DISTANCES
 from attention_sieve.core.word_links.pronouns import PRONOUNS
 from attention_sieve.dashboard.packages import check_packages
 from attention_sieve.dashboard.samples import EXAMPLE, VARIED, mention_sample, read_sample
+from attention_sieve.dashboard.views.lessons.sentences import FAR
 
 AnyRequest = FindingRequest[Any, Any, Any, Any, Any]
 
@@ -50,6 +52,8 @@ def prepare() -> None:
     texts = read_sample("both")
     _find("Scoring", inference, _request(engine, ROLE_ANALYSIS, (EXAMPLE, *texts)))
     inference.look(engine, EXAMPLE)
+    inference.look(engine, read_typed(FAR.sentence)[0])
+    inference.ask(engine, ablation_question("output"), [EXAMPLE], too_long="truncate")
     for sentence in PRONOUNS:
         inference.look(engine, sentence.text, too_long="truncate")
     for of_sample in (texts, read_sample(VARIED)):

@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float, Int
 from attention_sieve.cache.answers import Engine, FindingRequest
 from attention_sieve.core.attention.settings import Head, PassSettings, head_name, head_names, highest_head
 from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.importance.metrics import TextOutcomes
 from attention_sieve.core.importance.question import ablation_question
 from attention_sieve.core.laboratory.outcomes import copy_score
 from attention_sieve.core.laboratory.question import COPIED_TOKENS
@@ -268,8 +269,7 @@ def one_head_off(inputs: StepInputs) -> StepResult:
     answers = inputs.visit.inference.ask(
         inputs.visit.engine, ablation_question("output"), [text], settings, too_long="truncate"
     )
-    cosines = 1 - answers.results[0].without[..., 0].astype(np.float64)
-    degrees = np.degrees(np.arccos(np.clip(cosines, -1, 1)))
+    degrees = degrees_without(answers.results[0])
     most = highest_head(degrees)
     return StepResult(
         values={
@@ -281,6 +281,12 @@ def one_head_off(inputs: StepInputs) -> StepResult:
     )
 
 
+def degrees_without(outcome: TextOutcomes) -> Float[np.ndarray, "layer head"]:
+    """By how much the vector of a text turns without each head."""
+    cosines = 1 - outcome.without[..., 0].astype(np.float64)
+    return np.degrees(np.arccos(np.clip(cosines, -1, 1)))
+
+
 def _with_ranking(result: StepResult, made: LessonOutcome) -> StepResult:
     ranking = tuple(zip(made.names, made.values.tolist()))
     return replace(result, ranking=ranking, is_prediction=made.is_prediction)
@@ -290,17 +296,9 @@ def changed_layer(inputs: StepInputs) -> StepResult:
     """The layer in which attention on the text on screen differs most between two checkpoints."""
     if not inputs.others:
         return StepResult(values={}, section="none")
-    text = read_typed(inputs.typed)[0]
-    attention_a, attention_b = (
-        inputs.visit.inference.look(engine, text, PassSettings(inputs.visit.settings.kind), too_long="truncate")[
-            0
-        ].attention
-        for engine in (inputs.visit.engine, inputs.others[0])
-    )
-    if attention_a.shape != attention_b.shape:
+    moved = attention_moved(inputs)
+    if moved is None:
         return StepResult(values={}, section="none")
-    # For each head: the share of attention that moved.
-    moved = np.abs(attention_a - attention_b).sum(axis=-1).mean(axis=-1) / 2
     by_layer = moved.mean(axis=1)
     layer = int(by_layer.argmax())
     head = int(moved[layer].argmax())
@@ -322,6 +320,21 @@ def changed_layer(inputs: StepInputs) -> StepResult:
         },
         heads=((layer, head),),
     )
+
+
+def attention_moved(inputs: StepInputs) -> Float[np.ndarray, "layer head"] | None:
+    """The share of each head's attention on the text on screen that goes elsewhere under the other checkpoint; None
+    where that has other numbers of layers and heads."""
+    text = read_typed(inputs.typed)[0]
+    attention_a, attention_b = (
+        inputs.visit.inference.look(engine, text, PassSettings(inputs.visit.settings.kind), too_long="truncate")[
+            0
+        ].attention
+        for engine in (inputs.visit.engine, inputs.others[0])
+    )
+    if attention_a.shape != attention_b.shape:
+        return None
+    return np.abs(attention_a - attention_b).sum(axis=-1).mean(axis=-1) / 2
 
 
 def first_layer(inputs: StepInputs) -> StepResult:

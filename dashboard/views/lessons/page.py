@@ -1,12 +1,15 @@
 """Lessons: the list of lessons, what each term means, and tools for teachers."""
 
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.dashboard import state
+from attention_sieve.dashboard.figures.miniatures import image
 from attention_sieve.dashboard.glossary import TERMS
 from attention_sieve.dashboard.link import quoted
 from attention_sieve.dashboard.plain import show_error
@@ -18,6 +21,7 @@ from attention_sieve.dashboard.views.lessons.course import LANGUAGE, language
 from attention_sieve.dashboard.views.lessons.plans import FILES, offered, words_of
 from attention_sieve.dashboard.views.lessons.presenting import link_of_class
 from attention_sieve.dashboard.views.lessons.sheet import material_of, sheet
+from attention_sieve.dashboard.views.lessons.thumbnails import DRAWN
 
 TYPED_CODE: Final = "code of the class"
 _TOO_MANY: Final = "too many classes"
@@ -30,13 +34,21 @@ def show() -> None:
     if len(languages()) > 1:
         st.selectbox(say(in_words, "language"), languages(), key=LANGUAGE, bind="query-params", persist_state="session")
     _i_have_a_code()
-    for lesson in offered():
-        _lesson(lesson)
+    places = {lesson: _lesson(lesson) for lesson in offered()}
     with st.expander(say(in_words, "terms")):
         terms = sorted(TERMS.items(), key=lambda entry: entry[0].lower())
         st.markdown("\n".join(f"- **{term}**: {means}" for term, means in terms))
     with st.expander(say(in_words, "teach"), expanded=bool(tally.code_now())):
         _for_teachers()
+    if visit := _visit():
+        for lesson, place in places.items():
+            _thumbnail(place, lesson, visit)
+
+
+def _thumbnail(place: DeltaGenerator, lesson: int, visit: Visit) -> None:
+    """Draw the thumbnail of a lesson; none where the checkpoint cannot be loaded, or cannot read its sentence."""
+    with suppress(AnalysisError):
+        place.html(image(DRAWN[lesson - 1](visit)), width="content")
 
 
 def _visit() -> Visit | None:
@@ -56,10 +68,14 @@ def _sheet(lesson: int, in_words: str, visit: Visit | None) -> str:
     return sheet(lesson, in_words, material)
 
 
-def _lesson(lesson: int) -> None:
+def _lesson(lesson: int) -> DeltaGenerator:
+    """Offer a lesson; returns the place of its thumbnail."""
     words, in_words = words_of(lesson, language()), language()
     with st.container(border=True, horizontal=True, vertical_alignment="center", key=f"lesson {lesson}"):
-        st.markdown(f"**{lesson}. {words.title}**", help=words.claim, width="stretch")
+        with st.container(horizontal=True, vertical_alignment="center", key=f"title of lesson {lesson}"):
+            place = st.empty()
+            place.html(image(""), width="content")
+            st.markdown(f"**{lesson}. {words.title}**", help=words.claim, width="stretch")
         reached = st.session_state.get(course.REACHED, {}).get(lesson, 0)
         if reached:
             st.button(
@@ -76,6 +92,7 @@ def _lesson(lesson: int) -> None:
             on_click=course.enter,
             args=(lesson, 0),
         )
+    return place
 
 
 def _i_have_a_code() -> None:

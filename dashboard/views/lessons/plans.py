@@ -66,7 +66,7 @@ def _asking(
     return Step(name=name, asks=asks, finds=finds, puts=puts, names=frozenset(names), page=page)
 
 
-def _second_checkpoint() -> list[str]:
+def second_checkpoint() -> list[str]:
     """The checkpoints that the reader compares with already, else the sample checkpoint if it exists."""
     names: list[str] = st.session_state.get(state.WITH) or []
     return names or [name for name in checkpoint_names() if name.rpartition("/")[2] == SAMPLE][:1]
@@ -189,7 +189,7 @@ LESSONS: Final[tuple[tuple[Step, ...], ...]] = (
     (
         _ON_COMPARE(
             name="two",
-            puts={state.WITH: _second_checkpoint, state.OFF: []},
+            puts={state.WITH: second_checkpoint, state.OFF: []},
             finds=answers.changed_layer,
             names=frozenset({"name"}),
         ),
@@ -278,7 +278,7 @@ LESSONS: Final[tuple[tuple[Step, ...], ...]] = (
 def offered() -> tuple[int, ...]:
     """Numbers of the lessons that are offered: that on fine-tuning where there are two checkpoints to compare, and that
     in the laboratory where a model can be trained or has been."""
-    missing = {FINE_TUNING: not _second_checkpoint(), BIRTH: is_public() and not laboratory_runs()}
+    missing = {FINE_TUNING: not second_checkpoint(), BIRTH: is_public() and not laboratory_runs()}
     return tuple(lesson for lesson in range(1, len(LESSONS) + 1) if not missing.get(lesson))
 
 

@@ -11,12 +11,15 @@ import torch
 import transformers
 from reading import arcs, told
 
+from attention_sieve.cache.answers import Engine
 from attention_sieve.core.attention.settings import Window
-from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint
 from attention_sieve.core.passes.texts import PassText, TextAttention
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import tokenize
 from attention_sieve.dashboard import controls, state
+from attention_sieve.dashboard.figures.miniatures import fan
+from attention_sieve.dashboard.samples import EXAMPLE
 from attention_sieve.dashboard.views.lessons import answers, course
 from attention_sieve.dashboard.views.lessons.computation import StepInputs
 from attention_sieve.dashboard.views.lessons.page import TYPED_CODE
@@ -412,3 +415,25 @@ def test_the_code_of_the_class_and_a_link_to_this_step_stand_in_a_corner_of_pres
     assert f"<b>{code}</b>" in corner
     assert 'src="data:image/svg+xml' in corner
     assert not [each for each in app(**{"lesson": "2", "step": "1", "class": code}).get("html") if "QR" in each.body]
+
+
+def thumbnails(at):
+    """Of each lesson that is offered, an SVG, or nothing where only its place is kept."""
+    encoded = [re.search('base64,([^"]*)|$', element.value)[1] for element in at.get("html")[:-1]]
+    return [b64decode(svg or "").decode() for svg in encoded]
+
+
+def test_a_lesson_has_a_thumbnail_of_what_the_checkpoint_does_in_its_sentence(app):
+    pictures = thumbnails(app("lessons"))
+    inputs = StepInputs(
+        visit=None, text_attention=controls.inference().look(Engine(find_checkpoint(BUNDLED)), EXAMPLE)[0]
+    )
+    assert pictures[0] == fan(inputs.attention.attention[answers.previous_word(inputs).heads[0]])
+    assert all(pictures[:3])
+
+
+def test_a_thumbnail_that_takes_more_than_that_is_there_once_its_lesson_has_computed_it(app, small):
+    checkpoint = small("bert", **ROOM["bert"])
+    assert not thumbnails(app("lessons", checkpoint=checkpoint))[4]
+    app("inspect", checkpoint=checkpoint, lesson="5", step="3")
+    assert thumbnails(app("lessons", checkpoint=checkpoint))[4]
