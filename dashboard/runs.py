@@ -304,8 +304,13 @@ def is_recent(folder: Path) -> bool:
 
 
 def begun_here() -> tuple[Path, ...]:
-    """Folders of the runs that this program began and that are on."""
-    return tuple(folder for folder, program in _programs.items() if program.process.poll() is None)
+    """Folders of the runs that this program began and that are on; not of one that has ended, and whose process is on
+    its way out."""
+    return tuple(
+        folder
+        for folder, program in list(_programs.items())
+        if program.process.poll() is None and (progress := peek(folder)) is not None and progress.state == "running"
+    )
 
 
 def panel(
