@@ -7,12 +7,13 @@ import streamlit as st
 from attention_sieve.cache.answers import Engine
 from attention_sieve.core.checkpoints.saved_runs import SavedRun
 from attention_sieve.dashboard import controls, runs, trainings
-from attention_sieve.dashboard.plain import errors_shown
+from attention_sieve.dashboard.plain import errors_shown, plain
 from attention_sieve.dashboard.public import is_public
 from attention_sieve.dashboard.state import Choice
 from attention_sieve.dashboard.views.comparison import wording
 from attention_sieve.dashboard.views.other_checkpoints import buttons_of_steps, other_checkpoints
 from attention_sieve.dashboard.views.training import wording as training_wording
+from attention_sieve.dashboard.views.training.panel import WATCHED
 
 
 def chosen_names(choice: Choice, saved_runs: Sequence[SavedRun], instead: str | None) -> list[str]:
@@ -38,6 +39,7 @@ def how_to_get_another(sentence: str) -> None:
         st.markdown(sentence)
         return
     if (active := trainings.running()) is not None:
+        st.session_state[WATCHED] = active
         runs.panel(
             trainings.folder(active),
             "compare run",
@@ -45,6 +47,9 @@ def how_to_get_another(sentence: str) -> None:
             changes=lambda progress: progress.state,
         )
         return
+    watched = st.session_state.get(WATCHED)
+    if watched is not None and (ended := trainings.look(watched)) is not None and ended.state == "failed":
+        st.error(plain(ended.message), icon=":material/error:")
     with st.container(horizontal=True, vertical_alignment="center", key="make another"):
         st.markdown(sentence, width="content")
         st.button(
@@ -59,4 +64,4 @@ def how_to_get_another(sentence: str) -> None:
 
 def _make_sample() -> None:
     with errors_shown():
-        trainings.start_sample()
+        st.session_state[WATCHED] = trainings.start_sample()

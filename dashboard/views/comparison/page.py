@@ -78,10 +78,8 @@ def _compare() -> None:
             others = [replace(reference, files=randomly_initialised(reference.files))]
         with below:
             how_to_get_another(wording.STANDS_IN if others else wording.CHOOSE_SECOND)
-    text = None
-    if others:
-        with places.controls:
-            text = _typed([choice.checkpoint, *names])
+    with places.controls:
+        text = _typed([choice.checkpoint, *names]) if others else None
     if is_in_lesson:
         visit = Visit(choice=choice, engine=reference, inference=inference, texts=())
         lesson_panel(top, visit, others=tuple(others), typed="" if text is None else write_typed([text]))
