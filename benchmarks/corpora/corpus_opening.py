@@ -49,6 +49,7 @@ def open_page(folder: Path) -> None:
         from streamlit.testing.v1 import AppTest
         from streamlit.util import calc_hash
 
+        from attention_sieve.dashboard import controls
         from attention_sieve.dashboard.run_kinds import A_RESULTS_FOLDER
 
         imported = time.perf_counter(), time.process_time()

@@ -186,11 +186,8 @@ def _answer(visit: Visit, screen: PassedText, typed: str) -> bool:
     if stories.tell(typed, text_attention, visit.engine.files.fingerprint, partial(pin_word, text_attention)):
         surprising_link.take_as_answer(screen.text)
         return False
-    is_own = stories.is_own(typed)
-    if not (is_own or first_screen_is_drawn()):
-        surprising_link.keep_heads_of_link(screen.text)  # the first grid, of the example, does not wait for the store
-        return False
-    return surprising_link.answer(visit, screen, is_own=is_own)
+    is_own = stories.is_own(typed)  # the first grid, of the example, does not wait for the store
+    return (is_own or first_screen_is_drawn()) and surprising_link.answer(visit, screen, is_own=is_own)
 
 
 def _notes_on_text(screen: PassedText) -> None:

@@ -77,12 +77,6 @@ def answer(visit: Visit, screen: PassedText, *, is_own: bool) -> bool:
     return False
 
 
-def keep_heads_of_link(text: Text) -> None:
-    """Leave the heads that the address names chosen when the text is answered in a later run."""
-    if link.asks_for([state.HEADS]):
-        st.session_state[ANSWERED] = _Answer(text)
-
-
 def take_as_answer(text: Text) -> None:
     """Take the chosen heads, those of a story, as the answer to a text; another text is then answered as usual."""
     st.session_state[ANSWERED] = _Answer(text, shown=tuple(st.session_state.get(state.HEADS) or ()))

@@ -106,8 +106,8 @@ def test_a_head_that_is_built_holds_a_ruler_only_holds_at_its_distance_and_a_uni
     assert table["rank"][0] == 1
     assert table.evidence[0] > 20 > 1 > table.evidence[2]
     assert table.failed.tolist() == ["", "tau; permuted keys; distance", "tau; permuted keys"]
-    assert "L1 H1 only as a positional ruler (failing tau p 1, permuted keys p " in says
-    assert "L0 H1 does not hold (failing tau p 1, permuted keys):" in says
+    assert "L1 H1 only as a positional ruler (failing tau p = 1.00, permuted keys p = " in says
+    assert "L0 H1 does not hold (failing tau p = 1.00, permuted keys):" in says
     assert "For odds, shares below 0 count as 0." in says
     called = sieve.claim(planted, "L1 H0, L1 H1, L0 H1", role="induction", number=12, device="cpu")
     pd.testing.assert_frame_equal(called.table, table, rtol=1e-5, atol=1e-6)
