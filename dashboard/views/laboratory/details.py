@@ -13,6 +13,7 @@ from attention_sieve.core.laboratory.sequences import VOCABULARY, is_copied
 from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.dashboard import controls, state, trainings
 from attention_sieve.dashboard.figures.figure import counted
+from attention_sieve.dashboard.figures.film import film
 from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
 from attention_sieve.dashboard.figures.laboratory import NO_HEADS, formation
 from attention_sieve.dashboard.files.provenance import without_command
@@ -28,6 +29,7 @@ from attention_sieve.dashboard.views.laboratory.numbers import (
     copies_at,
     drawn_steps,
     name_at,
+    patterns_at,
     roles_at,
     strongest_heads,
     visit_at,
@@ -54,6 +56,30 @@ def figure_of_steps(run: SavedRun, visit: Visit, tested: Corpus, *, with_heads: 
     chart(name, figure, without_command(corpora.facts(visit, tested)) | {"checkpoint": run.name})
     if 0 < len(steps) < len(progress.saved):
         st.caption(f"{len(steps):,} of {counted(len(progress.saved), 'saved step')} are drawn.")
+
+
+def film_download(run: SavedRun, visit: Visit, tested: Corpus) -> None:
+    """Offer the patterns at all saved steps, as many as are drawn, as one file."""
+    progress, probes = run.progress, controls.PROBES[visit.choice.corpus]
+    losses = {score.step: score.loss for score in progress.held_out}
+
+    def of_steps() -> bytes:
+        steps = drawn_steps(progress.saved)
+        shown = [patterns_at(visit_at(run, step, probes)).attention for step in steps]
+        captions = [wording.frame(step, losses.get(step)) for step in steps]
+        facts = without_command(corpora.facts(visit, tested)) | {"checkpoint": run.name}
+        return film(shown, captions, "\n".join(f"{name}: {fact}" for name, fact in facts.items()))
+
+    st.download_button(
+        wording.FILM_FILE,
+        of_steps,
+        file_name=f"{run.name}.gif",
+        mime="image/gif",
+        key="film file",
+        on_click="ignore",
+        type="tertiary",
+        icon=":material/movie:",
+    )
 
 
 def text_of_patterns(text_attention: TextAttention) -> None:

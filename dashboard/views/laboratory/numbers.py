@@ -11,6 +11,7 @@ from attention_sieve.core.attention.settings import Head, highest_head
 from attention_sieve.core.checkpoints.saved_runs import SavedRun
 from attention_sieve.core.laboratory.outcomes import CopyScore, copy_score
 from attention_sieve.core.laboratory.question import COPIED_TOKENS
+from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.core.probe_texts.make import ProbeKind
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.finding import RoleSettings
@@ -50,6 +51,12 @@ def visit_at(run: SavedRun, step: int, probes: ProbeKind, off: tuple[Head, ...] 
     texts = controls.corpus_of_probes(controls.other_engine(choice, name_at(run, run.progress.saved[0])).files, probes)
     engine = controls.other_engine(choice, choice.checkpoint)
     return Visit(choice=choice, engine=engine, inference=controls.inference(), texts=texts)
+
+
+def patterns_at(visit: Visit) -> TextAttention:
+    """Where the heads look in the first text."""
+    text_attention, _ = visit.inference.look(visit.engine, visit.texts[0], visit.settings, too_long="truncate")
+    return text_attention
 
 
 def roles_at(visit: Visit) -> Corpus | None:

@@ -28,12 +28,14 @@ from attention_sieve.dashboard.views.laboratory.details import (
     PAGE,
     another_model,
     figure_of_steps,
+    film_download,
     text_of_patterns,
     what_heads_do,
 )
 from attention_sieve.dashboard.views.laboratory.numbers import (
     ROLES,
     copies_at,
+    patterns_at,
     roles_at,
     visit_at,
 )
@@ -94,7 +96,7 @@ def _laboratory() -> None:
     with film:
         if not is_in_lesson and len(run.progress.saved) > 1:
             play(run.progress.saved, step)
-    text_attention = _attention(visit) if with_patterns else None
+    text_attention = patterns_at(visit) if with_patterns else None
     with places.picture:
         left, right = halves()
         with left, st.container(key="film"):
@@ -107,6 +109,7 @@ def _laboratory() -> None:
     if not is_in_lesson:
         with all_steps:
             figure_of_steps(run, visit, tested, with_heads=True)
+            film_download(run, visit, tested)
     with places.sections:
         if text_attention is not None:
             text_of_patterns(text_attention)
@@ -118,12 +121,7 @@ def _laboratory() -> None:
 def _lesson(run: SavedRun, top: DeltaGenerator) -> None:
     """The panel of a lesson, which is about the trained model, whichever step is shown; before what stands below it."""
     visit = visit_at(run, run.progress.saved[-1], "repeats")
-    lesson_panel(top, visit, text_attention=_attention(visit))
-
-
-def _attention(visit: Visit) -> TextAttention:
-    text_attention, _ = visit.inference.look(visit.engine, visit.texts[0], visit.settings, too_long="truncate")
-    return text_attention
+    lesson_panel(top, visit, text_attention=patterns_at(visit))
 
 
 def _step(saved: Sequence[int]) -> int:

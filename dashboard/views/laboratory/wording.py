@@ -69,6 +69,7 @@ IN_INSPECT: Final = "Inspect this step"
 IN_COMPARE: Final = "Compare with step 0"
 PLAY: Final = "Play"
 STOP_FILM: Final = "Stop the film"
+FILM_FILE: Final = "Film as GIF"
 ANOTHER: Final = "Train another model"
 CARRY: Final = 0.5
 """Share of what there is to lose, up to the loss of a guess, that heads carry together."""
@@ -132,3 +133,8 @@ def verdict(n_drawn: int, n_rulers: int) -> str:
 
 def _heads(number: int, one: str, many: str) -> str:
     return f"{counted(number, 'head')} {one if number == 1 else many}"
+
+
+def frame(step: int, loss: float | None) -> str:
+    """Above a frame of the film."""
+    return f"step {step:,}" if loss is None else f"step {step:,}, loss of validation texts {loss:.2f}"

@@ -3,6 +3,7 @@
 import re
 
 from looks import darken, expect_accessible, expect_contrast, expect_fits, resize
+from PIL import Image
 from playwright.sync_api import expect
 from steps import grid_of, settle
 
@@ -44,5 +45,10 @@ def test_a_film_leads_through_the_saved_steps_and_is_not_offered_where_motion_is
     expect(page.locator(".st-key-found").get_by_text("the copying")).to_be_visible()  # at the last step
     expect(play).to_be_visible()
     settle(page)
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name=wording.FILM_FILE).click()
+    with Image.open(waiting.value.path()) as film:
+        assert (film.format, film.n_frames) == ("GIF", len(list(learnt_model.glob("checkpoint-*"))))
+        assert b"checkpoint: learnt" in film.info["comment"]
     page.emulate_media(reduced_motion="reduce")
     expect(play).to_be_hidden()
