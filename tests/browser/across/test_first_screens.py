@@ -4,22 +4,26 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
+from steps import shifted
 
 from attention_sieve.dashboard.pages import PAGES
 
 SEEN = (Path(__file__).parent / "first_screen.js").read_text("utf-8")
 MOST_CONTROLS, MOST_WORDS, MOST_WORDS_OF_FINDING = 12, 80, 20
+MOST_SHIFT = 0.1
+"""Of the layout, from the first paint until nothing runs."""
 PROJECTOR = {"width": 853, "height": 480}
 PICTURED = ["importance", "similarity", "roles", "surface", "claims", "grammar", "compare"]
 """Pages whose picture stands in its place."""
 
 
 @pytest.mark.parametrize("address", [page.address for page in PAGES])
-def test_a_first_screen_has_few_controls_and_few_words(visit, address):
+def test_a_first_screen_has_few_controls_and_few_words_and_nothing_moves(visit, address):
     page = visit(f"/{address}")
     seen = page.evaluate(SEEN)
     assert len(seen["controls"]) <= MOST_CONTROLS, seen["controls"]
     assert len(seen["words"]) <= MOST_WORDS, " ".join(seen["words"])
+    assert shifted(page) < MOST_SHIFT
 
 
 @pytest.mark.parametrize("address", PICTURED)
