@@ -61,9 +61,9 @@ def _compare() -> None:
     choice = state.choice()
     are_off, choice = choice.off, replace(choice, off=())
     runs, is_in_lesson = runs_here(choice.checkpoint), state.lesson_is_on("compare")
-    top, places = st.container(), frame.places()
-    with places.picture:
-        picture, below = st.container(), st.container()
+    top, places = st.container(key="lesson place"), frame.places()
+    top.empty()  # its place is kept: the panel of a lesson comes after the controls
+    picture, below = places.picture.container(), places.picture.container()
     instead = None if is_in_lesson else fine_tuned_from(choice.checkpoint)
     with places.controls:
         far = 0.5 if is_in_lesson else how_far_between()
