@@ -18,13 +18,14 @@ FAINTEST: Final = 0.04
 
 
 def cells(*matrices: Float[np.ndarray, "row column"]) -> str:
-    """Matrices of numbers from 0 to 1 side by side, each in a frame: the more, the fuller a cell."""
-    width = (WIDTH - GAP * (len(matrices) - 1)) / len(matrices)
-    return _picture("".join(_cells(matrix, i * (width + GAP), width) for i, matrix in enumerate(matrices)))
+    """Matrices of numbers from 0 to 1 side by side, framed, and square if they are: the more, the fuller a cell."""
+    share = (WIDTH - GAP * (len(matrices) - 1)) / len(matrices)
+    return _picture("".join(_cells(matrix, place * (share + GAP), share) for place, matrix in enumerate(matrices)))
 
 
-def _cells(matrix: Float[np.ndarray, "row column"], left: float, width: float) -> str:
+def _cells(matrix: Float[np.ndarray, "row column"], left: float, room: float) -> str:
     n_rows, n_columns = matrix.shape
+    width = HEIGHT if n_rows == n_columns else room
     across, down = (width - 2) / n_columns, (HEIGHT - 2) / n_rows
     filled = "".join(
         f'<rect x="{left + 1 + column * across:.1f}" y="{1 + row * down:.1f}" width="{across:.1f}" '

@@ -1,5 +1,8 @@
 """Terms that explain themselves where they stand."""
 
+import re
+from html import unescape
+
 import numpy as np
 import pytest
 from reading import numbers, sent
@@ -37,8 +40,17 @@ def test_whole_words_are_terms_in_the_singular_and_the_plural(sentence, terms):
 
 def test_the_page_lessons_lists_every_term_once_in_the_order_of_letters(app):
     (terms,) = (each for each in app("lessons").expander if each.label == "What the terms mean")
-    lines = terms.markdown[0].value.splitlines()
-    assert lines == [f"- **{term}**: {TERMS[term]}" for term in sorted(TERMS, key=str.lower)]
+    lines = re.findall("<b>(.*?)</b>: (.*?)</div>", terms.get("html")[0].value)
+    assert [tuple(map(unescape, line)) for line in lines] == [
+        (term, TERMS[term]) for term in sorted(TERMS, key=str.lower)
+    ]
+
+
+def test_a_term_that_is_seen_in_the_sentence_of_the_lessons_has_its_picture(app):
+    (terms,) = (each for each in app("lessons").expander if each.label == "What the terms mean")
+    pictured = re.findall("<img [^>]*><div><b>(.*?)</b>", terms.get("html")[0].value)
+    assert {"head", "query", "sieve", "syntactic", "local"} <= set(pictured)
+    assert {"alpha", "checkpoint", "block"}.isdisjoint(pictured)
 
 
 def test_a_picture_is_the_sieve_of_a_role_that_applies_of_a_long_text_at_its_beginning():

@@ -10,7 +10,6 @@ from streamlit.delta_generator import DeltaGenerator
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.miniatures import image
-from attention_sieve.dashboard.glossary import TERMS
 from attention_sieve.dashboard.link import quoted
 from attention_sieve.dashboard.plain import show_error
 from attention_sieve.dashboard.views import frame
@@ -21,6 +20,7 @@ from attention_sieve.dashboard.views.lessons.course import LANGUAGE, language
 from attention_sieve.dashboard.views.lessons.plans import FILES, offered, words_of
 from attention_sieve.dashboard.views.lessons.presenting import link_of_class
 from attention_sieve.dashboard.views.lessons.sheet import material_of, sheet
+from attention_sieve.dashboard.views.lessons.terms import listed, pictures_of_terms
 from attention_sieve.dashboard.views.lessons.thumbnails import DRAWN
 
 TYPED_CODE: Final = "code of the class"
@@ -36,19 +36,16 @@ def show() -> None:
     _i_have_a_code()
     places = {lesson: _lesson(lesson) for lesson in offered()}
     with st.expander(say(in_words, "terms")):
-        terms = sorted(TERMS.items(), key=lambda entry: entry[0].lower())
-        st.markdown("\n".join(f"- **{term}**: {means}" for term, means in terms))
+        terms = st.empty()
+        terms.html(listed())
     with st.expander(say(in_words, "teach"), expanded=bool(tally.code_now())):
         _for_teachers()
     if visit := _visit():
         for lesson, place in places.items():
-            _thumbnail(place, lesson, visit)
-
-
-def _thumbnail(place: DeltaGenerator, lesson: int, visit: Visit) -> None:
-    """Draw the thumbnail of a lesson; none where the checkpoint cannot be loaded, or cannot read its sentence."""
-    with suppress(AnalysisError):
-        place.html(image(DRAWN[lesson - 1](visit)), width="content")
+            with suppress(AnalysisError):  # a checkpoint that cannot be loaded, or cannot read the sentence of a lesson
+                place.html(image(DRAWN[lesson - 1](visit)), width="content")
+        with suppress(AnalysisError):
+            terms.html(listed(pictures_of_terms(visit)))
 
 
 def _visit() -> Visit | None:
