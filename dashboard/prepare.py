@@ -16,6 +16,9 @@ from attention_sieve.cache.serving.requests import Report, Status
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.answering import Analysis
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint, randomly_initialised
+from attention_sieve.core.claims.analysis import CLAIM_ANALYSIS
+from attention_sieve.core.claims.claim import claim_of
+from attention_sieve.core.claims.probe import ClaimSettings, ClaimText
 from attention_sieve.core.comparison.question import COMPARISON
 from attention_sieve.core.coreference.analysis import COREFERENCE_ANALYSIS
 from attention_sieve.core.errors import AnalysisError
@@ -27,6 +30,8 @@ from attention_sieve.core.laboratory.command import sample_laboratory
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.controls import control_passes
+from attention_sieve.core.roles.finding import RoleSettings
+from attention_sieve.core.roles.measures import ScoreSettings
 from attention_sieve.core.roles.question import MATCHED_PAIRS
 from attention_sieve.core.similarity.analysis import SIMILARITY_ANALYSIS
 from attention_sieve.core.surface.analysis import SURFACE_ANALYSIS
@@ -35,6 +40,7 @@ from attention_sieve.core.word_links.analysis import DISTANCES
 from attention_sieve.core.word_links.pronouns import PRONOUNS
 from attention_sieve.dashboard.packages import check_packages
 from attention_sieve.dashboard.samples import EXAMPLE, VARIED, mention_sample, read_sample
+from attention_sieve.dashboard.views.claims.wording import EXAMPLES
 from attention_sieve.dashboard.views.lessons.sentences import FAR
 
 AnyRequest = FindingRequest[Any, Any, Any, Any, Any]
@@ -71,6 +77,10 @@ def prepare() -> None:
         request = _request(replace(engine, files=control.files), ROLE_ANALYSIS, control.texts)
         request = replace(request, settings=control.settings, too_long="truncate")
         _find(f"Scoring, {control.name},", inference, request)
+    example = claim_of(EXAMPLES[BUNDLED], None)
+    settings = ClaimSettings(claim=example, role_settings=RoleSettings(ScoreSettings(roles=(example.role,))))
+    claim = _request(engine, CLAIM_ANALYSIS, tuple(map(ClaimText, texts)))
+    _find("Testing a claim on", inference, replace(claim, settings=settings))
     pair = (engine, replace(engine, files=randomly_initialised(engine.files)))
     _with_bar("Comparing", lambda report: inference.ask(pair, COMPARISON, texts, report=report))
     inference.close()  # which waits for the last results to be written

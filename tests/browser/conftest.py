@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import psutil
 import pytest
 from filelock import FileLock
 from laboratory_model import learn_to_copy
@@ -108,12 +109,14 @@ def learnt_model(learnt, store_folder):
 
 
 @pytest.fixture
-def nothing_made(store_folder):
-    """Nothing was trained yet on this dashboard, and what the test trains is removed."""
+def nothing_made(store_folder, running):
+    """Nothing was trained yet on this dashboard, and what the test trains is removed once its process has ended."""
     made, aside = store_folder / "checkpoints", store_folder / "checkpoints of others"
     made.mkdir(exist_ok=True)
     made.rename(aside)
     yield
+    programs = [each for each in psutil.Process(running.pid).children() if "attention_sieve" in each.cmdline()]
+    psutil.wait_procs(programs, PATIENCE / 1000)
     shutil.rmtree(made, ignore_errors=True)
     aside.rename(made)
 

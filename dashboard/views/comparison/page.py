@@ -63,7 +63,7 @@ def _compare() -> None:
     runs, is_in_lesson = runs_here(choice.checkpoint), state.lesson_is_on("compare")
     top, places = st.container(key="lesson place"), frame.places()
     top.empty()  # its place is kept: the panel of a lesson comes after the controls
-    picture, below = places.picture.container(), places.picture.container()
+    picture, below = places.picture.container(key="compared"), places.picture.container()
     instead = None if is_in_lesson else fine_tuned_from(choice.checkpoint)
     with places.controls:
         far = 0.5 if is_in_lesson else how_far_between()
@@ -76,6 +76,7 @@ def _compare() -> None:
     if not names and not is_in_lesson:
         if choice.checkpoint == BUNDLED:
             others = [replace(reference, files=randomly_initialised(reference.files))]
+            picture.empty()  # keeps its place
         with below:
             how_to_get_another(wording.STANDS_IN if others else wording.CHOOSE_SECOND)
     with places.controls:

@@ -60,19 +60,16 @@ def figure_of_steps(run: SavedRun, visit: Visit, tested: Corpus, *, with_heads: 
 
 def film_download(run: SavedRun, visit: Visit, tested: Corpus) -> None:
     """Offer the patterns at all saved steps, as many as are drawn, as one file."""
-    progress, probes = run.progress, controls.PROBES[visit.choice.corpus]
-    losses = {score.step: score.loss for score in progress.held_out}
-
-    def of_steps() -> bytes:
-        steps = drawn_steps(progress.saved)
-        shown = [patterns_at(visit_at(run, step, probes)).attention for step in steps]
-        captions = [wording.frame(step, losses.get(step)) for step in steps]
-        facts = without_command(corpora.facts(visit, tested)) | {"checkpoint": run.name}
-        return film(shown, captions, "\n".join(f"{name}: {fact}" for name, fact in facts.items()))
+    probes, steps = controls.PROBES[visit.choice.corpus], drawn_steps(run.progress.saved)
+    losses = {score.step: score.loss for score in run.progress.held_out}
+    captions = [wording.frame(step, losses.get(step)) for step in steps]
+    facts = without_command(corpora.facts(visit, tested)) | {"checkpoint": run.name}
+    comment = "\n".join(f"{name}: {fact}" for name, fact in facts.items())
+    visits = [visit_at(run, step, probes) for step in steps]  # here: the file is made outside of the session
 
     st.download_button(
         wording.FILM_FILE,
-        of_steps,
+        lambda: film([patterns_at(each).attention for each in visits], captions, comment),
         file_name=f"{run.name}.gif",
         mime="image/gif",
         key="film file",
