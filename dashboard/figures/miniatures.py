@@ -1,10 +1,12 @@
 """Small pictures of what heads do, as high as two lines of text: without letters, in colours seen on light and dark."""
 
+import struct
+import zlib
 from base64 import b64encode
 from typing import Final
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, UInt8
 
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, MUTED
 
@@ -13,6 +15,8 @@ HEIGHT: Final = 48
 """In pixels."""
 GAP: Final = 12
 """Between pictures side by side."""
+SHARPNESS: Final = 3
+"""Pixels of a weight in a mark, so that it is not blurred where the mark is drawn larger."""
 FAINTEST: Final = 0.04
 """Smallest value that is drawn."""
 
@@ -93,3 +97,16 @@ def image(svg: str) -> str:
     size = f'style="display: block; width: {WIDTH}px; height: {HEIGHT}px"'
     source = b64encode(svg.encode()).decode()
     return f'<img alt="" {size} src="data:image/svg+xml;base64,{source}">' if svg else f"<div {size}></div>"
+
+
+def pattern_mark(weights: UInt8[np.ndarray, "row column"]) -> str:
+    """A pattern as a mark of a chart, where it may lie over others: the address of a PNG, the larger a weight, the
+    blacker on white."""
+    sharp = 255 - weights.repeat(SHARPNESS, axis=0).repeat(SHARPNESS, axis=1)
+    lines = b"".join(b"\0" + row.tobytes() for row in sharp)  # each as it is, without a filter
+    header = struct.pack(">IIBBBBB", sharp.shape[1], sharp.shape[0], 8, 0, 0, 0, 0)  # 8 bits of grey
+    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(lines, 9)), (b"IEND", b""))
+    png = b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks
+    )
+    return f"data:image/png;base64,{b64encode(png).decode()}"

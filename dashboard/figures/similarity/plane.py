@@ -1,8 +1,9 @@
 """Heads as points on a plane, similar heads close together: by kind, and by layer."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -47,9 +48,14 @@ RING: Final = 24.0
 """The same for a chosen head."""
 NAME: Final = (50.0, 15.0)
 """Width and height of a name in pixels: "L23 H15" in bold."""
+TILE: Final = "(width < 500 ? 16 : 26)"
+"""Side of a mark that is the pattern of its head, in pixels; an expression of Vega."""
+PATTERNS: Final = "mark: its attention in one sentence"
 REACHES: Final = (20, 26, 34, 42, 52, 64, 78, 94, 112, 132)
 """Candidate distances in pixels between the middles of a mark and its name; the smallest without overlap is used."""
 N_DIRECTIONS: Final = 32
+
+Patterns = Sequence[Sequence[str]] | None
 
 
 def outermost(plane: HeadPlane) -> Bool[np.ndarray, "layer head"]:
@@ -68,36 +74,64 @@ def outermost(plane: HeadPlane) -> Bool[np.ndarray, "layer head"]:
 
 
 def heads_by_kind(
-    plane: HeadPlane, kinds: HeadKinds, chosen: Sequence[Head], outside: Bool[np.ndarray, "layer head"]
+    plane: HeadPlane,
+    kinds: HeadKinds,
+    chosen: Sequence[Head],
+    outside: Bool[np.ndarray, "layer head"],
+    patterns: Patterns = None,
 ) -> Figure:
     """The plane with the kind of each head as colour and mark.
 
     Args:
         outside: heads that are left out of the visible part, and marked at its rim, in their direction.
+        patterns: address of a picture of each head, by layer, which is its mark; None for marks by kind or layer.
 
     Source: Clark et al. 2019, Figure 6, upper panel.
     """
-    points = _points(plane, chosen, outside)
+    points = _points(plane, chosen, outside, patterns)
     points["kind of head"] = [
         kinds.look(layer, head).label for layer, head in zip(points["layer"].tolist(), points["head"].tolist())
     ]
-    spec = _kind_spec(kinds.title, kinds.present(), _span(plane, outside), len(points) > MANY, bool(outside.any()))
+    style = _style(plane, outside, points)
+    spec = _kind_spec(kinds.title, kinds.present(), style)
     counts = points.loc[points["kind"] == "head", "kind of head"].value_counts(sort=False)
     kind_counts = ", ".join(f"{look.label} {counts[look.label]}" for look in kinds.present())
     return Figure(spec, points, f"{_description(plane)} Heads by {kinds.title}: {kind_counts}.")
 
 
-def heads_by_layer(plane: HeadPlane, chosen: Sequence[Head], outside: Bool[np.ndarray, "layer head"]) -> Figure:
+def heads_by_layer(
+    plane: HeadPlane, chosen: Sequence[Head], outside: Bool[np.ndarray, "layer head"], patterns: Patterns = None
+) -> Figure:
     """The plane with the layer of each head as colour and number; arguments as for `heads_by_kind`.
 
     Source: Clark et al. 2019, Figure 6, lower panel.
     """
-    points = _points(plane, chosen, outside)
-    spec = _layer_spec(len(plane.places), _span(plane, outside), len(points) > MANY, bool(outside.any()))
+    points = _points(plane, chosen, outside, patterns)
+    spec = _layer_spec(len(plane.places), _style(plane, outside, points))
     return Figure(spec, points, _description(plane))
 
 
-def _points(plane: HeadPlane, chosen: Sequence[Head], outside: Bool[np.ndarray, "layer head"]) -> pd.DataFrame:
+@dataclass(frozen=True)
+class _Style:
+    """What the marks of a plane depend on."""
+
+    span: tuple[float, float, float]
+    many: bool
+    has_outside: bool
+    has_patterns: bool
+
+    @property
+    def reading(self) -> tuple[str, ...]:
+        return (*((PATTERNS,) if self.has_patterns else ()), *READING, *((FURTHER,) if self.has_outside else ()))
+
+
+def _style(plane: HeadPlane, outside: Bool[np.ndarray, "layer head"], points: pd.DataFrame) -> _Style:
+    return _Style(_span(plane, outside), len(points) > MANY, bool(outside.any()), "pattern" in points)
+
+
+def _points(
+    plane: HeadPlane, chosen: Sequence[Head], outside: Bool[np.ndarray, "layer head"], patterns: Patterns
+) -> pd.DataFrame:
     """Every head where it is drawn, those outside again, and the chosen ones with the positions of their names."""
     n_layers, n_heads, _ = plane.places.shape
     points = head_rows(n_layers, n_heads)
@@ -117,6 +151,8 @@ def _points(plane: HeadPlane, chosen: Sequence[Head], outside: Bool[np.ndarray, 
     named = points.iloc[ringed].assign(kind="chosen")
     named[["name_x", "name_y"]] = names
     named[["line_x", "line_y"]] = line_ends(names, named[["shown_x", "shown_y"]].to_numpy(), pixels[-1])
+    if patterns is not None and len(points) <= MANY:
+        points["pattern"] = [patterns[layer][head] for layer, head in zip(points["layer"], points["head"])]
     further = points.dropna(subset="angle").assign(kind="further")
     return pd.concat([points.assign(kind="head"), further, named], ignore_index=True)
 
@@ -151,13 +187,14 @@ def _heads(points: "alt.Chart", axes: "tuple[alt.X, alt.Y]") -> "alt.Chart":
     return points.encode(*axes, description=alt.Description("name:N")).add_params(head_choice())
 
 
-def _chosen(axes: "tuple[alt.X, alt.Y]") -> "tuple[alt.Chart, ...]":
-    """Rings around the chosen heads, their names, and lines between the two."""
+def _chosen(axes: "tuple[alt.X, alt.Y]", style: _Style) -> "tuple[alt.Chart, ...]":
+    """Rings around the chosen heads, or frames around their patterns, their names, and lines between the two."""
     x, y = (axis.copy() for axis in axes)
     x.shorthand, y.shorthand = "name_x:Q", "name_y:Q"
     line = rows_of("chosen").mark_rule(color=INK, strokeWidth=1, opacity=0.6, tooltip=False)
+    shape, size = ("square", alt.expr(f"pow({TILE} + 5, 2)")) if style.has_patterns else ("circle", 320)
     ring = rows_of("chosen").mark_point(
-        shape="circle", filled=False, color=INK, size=320, strokeWidth=2.5, opacity=1, tooltip=False
+        shape=shape, filled=False, color=INK, size=size, strokeWidth=2.5, opacity=1, tooltip=False
     )
     name = rows_of("chosen").mark_text(color=INK, fontWeight="bold", fontSize=12, baseline="middle", tooltip=False)
     return (
@@ -167,53 +204,66 @@ def _chosen(axes: "tuple[alt.X, alt.Y]") -> "tuple[alt.Chart, ...]":
     )
 
 
-def _further(axes: "tuple[alt.X, alt.Y]") -> "alt.Chart":
+def _further(axes: "tuple[alt.X, alt.Y]", style: _Style) -> "alt.Chart":
     arrow = rows_of("further").mark_text(
-        text="↑", dy=-16, color=INK, fontWeight="bold", fontSize=16, baseline="middle", tooltip=False
+        text="↑",
+        dy=-24 if style.has_patterns else -16,
+        color=INK,
+        fontWeight="bold",
+        fontSize=16,
+        baseline="middle",
+        tooltip=False,
     )
     return arrow.encode(*axes, angle=alt.Angle("angle:Q", scale=None))
 
 
-def _reading(has_outside: bool) -> tuple[str, ...]:
-    return (*READING, FURTHER) if has_outside else READING
+def _framed(points: "alt.Chart", axes: "tuple[alt.X, alt.Y]", **encoded: Any) -> "tuple[alt.Chart, ...]":
+    """The patterns of heads, and above them frames, which a click chooses from."""
+    side = alt.expr(TILE)
+    image = points.mark_image(width=side, height=side, tooltip=False).encode(*axes, url=alt.Url("pattern:N"))
+    frame = points.mark_point(
+        shape="square", size=alt.expr(f"pow({TILE}, 2)"), fill="transparent", strokeWidth=2, opacity=1, cursor="pointer"
+    )
+    return image, _heads(frame.encode(**encoded), axes)
 
 
 @lru_cache(maxsize=32)
-def _kind_spec(
-    title: str, looks: tuple[KindLook, ...], span: tuple[float, float, float], many: bool, has_outside: bool
-) -> Spec:
-    axes = _axes(span)
-    points = rows_of("head").mark_point(filled=True, size=30 if many else 90, opacity=0.85, cursor="pointer")
-    points = points.encode(
-        color=by_kind(alt.Color, title, looks, [look.color for look in looks]),
-        shape=by_kind(alt.Shape, title, looks, [look.shape for look in looks]),
-        tooltip=tooltips(("name", "head"), ("kind of head", title)),
-    )
-    chart = alt.layer(_heads(points, axes), *([_further(axes)] if has_outside else []), *_chosen(axes))
-    return template(chart, title=f"Heads by {title}", reading=_reading(has_outside), height=HEIGHT)
+def _kind_spec(title: str, looks: tuple[KindLook, ...], style: _Style) -> Spec:
+    axes, points = _axes(style.span), rows_of("head")
+    colors = [look.color for look in looks]
+    tooltip = tooltips(("name", "head"), ("kind of head", title))
+    if style.has_patterns:
+        marks = _framed(points, axes, stroke=by_kind(alt.Stroke, title, looks, colors), tooltip=tooltip)
+    else:
+        points = points.mark_point(filled=True, size=30 if style.many else 90, opacity=0.85, cursor="pointer")
+        shape = by_kind(alt.Shape, title, looks, [look.shape for look in looks])
+        color = by_kind(alt.Color, title, looks, colors)
+        marks = (_heads(points.encode(color=color, shape=shape, tooltip=tooltip), axes),)
+    return _plane(marks, axes, style, title)
 
 
 @lru_cache(maxsize=32)
-def _layer_spec(n_layers: int, span: tuple[float, float, float], many: bool, has_outside: bool) -> Spec:
-    axes = _axes(span)
-    color = alt.Color(
-        "layer:Q",
-        scale=alt.Scale(domain=[0, max(1, n_layers - 1)], range=[LESS, AMOUNT, MORE]),
-        legend=alt.Legend(orient="bottom", title="layer", format="d", tickMinStep=1, gradientLength=160),
-    )
+def _layer_spec(n_layers: int, style: _Style) -> Spec:
+    axes, points = _axes(style.span), rows_of("head")
+    scale = alt.Scale(domain=[0, max(1, n_layers - 1)], range=[LESS, AMOUNT, MORE])
+    legend = alt.Legend(orient="bottom", title="layer", format="d", tickMinStep=1, gradientLength=160)
     tooltip = tooltips(("name", "head"), "layer")
-    size = 40 if many else 200
-    points = rows_of("head").mark_point(shape="circle", filled=True, size=size, opacity=0.9, cursor="pointer")
-    layers = [_heads(points.encode(color=color, tooltip=tooltip), axes)]
-    if not many:
-        numbers = rows_of("head").mark_text(
-            color="#FFFFFF", fontWeight="bold", fontSize=10, tooltip=False, cursor="pointer"
-        )
-        layers.append(numbers.encode(*axes, text=alt.Text("layer:N")))
-    if has_outside:
-        layers.append(_further(axes))
-    reading = _reading(has_outside)
-    return template(alt.layer(*layers, *_chosen(axes)), title="Heads by layer", reading=reading, height=HEIGHT)
+    if style.has_patterns:
+        marks = _framed(points, axes, stroke=alt.Stroke("layer:Q", scale=scale, legend=legend), tooltip=tooltip)
+        return _plane(marks, axes, style, "layer")
+    size = 40 if style.many else 200
+    dots = points.mark_point(shape="circle", filled=True, size=size, opacity=0.9, cursor="pointer")
+    marks = (_heads(dots.encode(color=alt.Color("layer:Q", scale=scale, legend=legend), tooltip=tooltip), axes),)
+    if not style.many:
+        numbers = points.mark_text(color="#FFFFFF", fontWeight="bold", fontSize=10, tooltip=False, cursor="pointer")
+        marks += (numbers.encode(*axes, text=alt.Text("layer:N")),)
+    return _plane(marks, axes, style, "layer")
+
+
+def _plane(marks: "Sequence[alt.Chart]", axes: "tuple[alt.X, alt.Y]", style: _Style, by: str) -> Spec:
+    further = [_further(axes, style)] if style.has_outside else []
+    chart = alt.layer(*marks, *further, *_chosen(axes, style))
+    return template(chart, title=f"Heads by {by}", reading=style.reading, height=HEIGHT)
 
 
 def name_places(

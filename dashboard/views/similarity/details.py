@@ -89,9 +89,9 @@ def points(similar: Similar, outside: Bool[np.ndarray, "layer head"], by: str) -
     """The map of heads, by kind or by layer."""
     plane = similar.arranged.plane
     if by == wording.LAYER:
-        figure = heads_by_layer(plane, similar.heads, outside)
+        figure = heads_by_layer(plane, similar.heads, outside, similar.patterns)
     else:
-        figure = heads_by_kind(plane, similar.kinds, similar.heads, outside)
+        figure = heads_by_kind(plane, similar.kinds, similar.heads, outside, similar.patterns)
     chart(f"heads by {by}", figure, similar.facts, wording.CLARK_6, large=True, selects=True)
 
 

@@ -38,6 +38,8 @@ class Similar:
     facts: dict[str, str]
     sentences: "Sentences | None"
     """What each head mostly does over the corpus; None if unknown."""
+    patterns: list[list[str]] | None
+    """The mark of each head on the map, by layer: its pattern in one sentence; None where it cannot read one alone."""
 
 
 def arranged(measured: HeadDistances, *, smoothed: bool) -> Arranged:

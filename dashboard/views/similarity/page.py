@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 import streamlit as st
 
-from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.attention.settings import PassSettings, head_name
 from attention_sieve.core.roles.roles import shown_roles
 from attention_sieve.core.similarity.analysis import SIMILARITY_ANALYSIS
 from attention_sieve.core.similarity.distances import (
@@ -20,8 +20,11 @@ from attention_sieve.core.surface.analysis import SURFACE_ANALYSIS
 from attention_sieve.core.surface.statistics import behaviours
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard import wording as shared_wording
+from attention_sieve.dashboard.components.grid import patterns_of
+from attention_sieve.dashboard.figures.miniatures import pattern_mark
 from attention_sieve.dashboard.figures.similarity.head_kinds import BEHAVIOUR_LOOKS, HeadKinds, role_looks
 from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.samples import EXAMPLE
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.analysis import analysed, chosen_settings
 from attention_sieve.dashboard.views.asking import find
@@ -83,6 +86,7 @@ def _similar() -> None:
         heads=state.chosen_heads(n_layers, n_heads, pair[0] if pair else (0, 0)),
         facts=provenance.corpus_facts(visit.choice, visit.engine, found.finding.n_texts) | found.facts(),
         sentences=kept_sentences(visit),
+        patterns=_patterns(visit),
     )
     with places.controls:
         outside = left_outside(arrangement.plane)
@@ -92,6 +96,15 @@ def _similar() -> None:
         _sections(similar)
         frame.link_to_inspect(similar.heads)
     state.put_in_link(similar.heads)
+
+
+def _patterns(visit: Visit) -> list[list[str]] | None:
+    """The marks of the heads: their patterns in the example."""
+    settings = PassSettings(visit.settings.kind)
+    if not frame.can_read(settings.kind, EXAMPLE):
+        return None
+    text_attention, _ = visit.inference.look(visit.engine, EXAMPLE, settings, too_long="truncate")
+    return [[pattern_mark(cells) for cells in of_layer] for of_layer in patterns_of(text_attention).cells]
 
 
 def _by_name(names: Sequence[str]) -> dict[str, str]:

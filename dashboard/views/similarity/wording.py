@@ -23,8 +23,8 @@ NUMBERS: Final = {
 }
 """Numbers in `method.md`."""
 SEE: Final = (
-    "Each point is an attention head; heads that look at the same words lie close together. Click a point or a cell to "
-    "see which heads are most like it."
+    "Each small picture is an attention head: dark where it looks, a row for each token of one sentence. Heads that "
+    "look at the same words lie close together. Click one, or a cell, to see which heads are most like it."
 )
 CHOSEN: Final = "Most similar heads"
 TREE: Final = "Dendrogram"
@@ -54,7 +54,7 @@ COLOUR: Final = "Colour by"
 BEHAVIOUR: Final = "behaviour"
 ROLE: Final = "role"
 LAYER: Final = "layer"
-COLOURS: Final = (BEHAVIOUR, ROLE, LAYER)
+COLOURS: Final = (LAYER, BEHAVIOUR, ROLE)
 COLOUR_HELP: Final = (
     "Behaviour: what gets most of a head's attention, as the paper labels heads. (The page Where heads look calls a "
     "head positional by its most attended token, special tokens left out. So a head that keeps most of its "

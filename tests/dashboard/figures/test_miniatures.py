@@ -1,13 +1,26 @@
 """Miniatures: small pictures without letters."""
 
 import re
+from base64 import b64decode
+from io import BytesIO
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, MUTED
-from attention_sieve.dashboard.figures.miniatures import HEIGHT, WIDTH, bars, cells, curve, fan, image
+from attention_sieve.dashboard.figures.miniatures import (
+    HEIGHT,
+    SHARPNESS,
+    WIDTH,
+    bars,
+    cells,
+    curve,
+    fan,
+    image,
+    pattern_mark,
+)
 
 ATTENTION = np.array([[0.9, 0.1, 0], [0.02, 0.5, 0.48]])
 SVG = "{http://www.w3.org/2000/svg}"
@@ -55,3 +68,11 @@ def test_a_curve_that_falls_ends_below_where_it_began():
 @pytest.mark.parametrize("svg", ["", cells(np.eye(3))])
 def test_the_place_of_a_picture_has_its_size_before_it_is_drawn(svg):
     assert re.search(f"width: {WIDTH}px; height: {HEIGHT}px", image(svg))
+
+
+def test_a_mark_is_a_picture_whose_pixels_are_the_blacker_the_larger_a_weight():
+    weights = np.array([[0, 255, 51], [102, 0, 204]], dtype=np.uint8)
+    png = b64decode(pattern_mark(weights).removeprefix("data:image/png;base64,"))
+    pixels = np.array(Image.open(BytesIO(png)))
+    assert pixels.shape == (2 * SHARPNESS, 3 * SHARPNESS)
+    np.testing.assert_array_equal(255 - pixels[::SHARPNESS, ::SHARPNESS], weights)

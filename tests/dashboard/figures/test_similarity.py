@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from drawn import drawn_texts, rows
-from similarity_figures import FIGURES, N_HEADS, N_LAYERS, PLANE, TREE, matrix
+from similarity_figures import FIGURES, LARGE_PLANE, N_HEADS, N_LAYERS, PATTERNS, PLANE, TREE, matrix
 
 from attention_sieve.core.roles.roles import BY_NAME
 from attention_sieve.core.similarity.layout import HeadPlane
@@ -44,6 +44,21 @@ def test_chosen_heads_are_ringed_and_named_and_marks_choose(name):
     (choice,) = figure.spec["params"]
     assert (choice["name"], choice["select"]["fields"]) == (CHOICE, ["layer", "head"])
     assert choice["views"] == [figure.spec["layer"][0]["name"]], "the marks of the heads"
+
+
+@pytest.mark.parametrize(("name", "field"), [("patterns by kind", "kind of head"), ("patterns by layer", "layer")])
+def test_marks_are_the_patterns_of_heads_in_frames_that_choose_and_have_the_colour(name, field):
+    figure = FIGURES[name]
+    assert rows(figure, "head")["pattern"].tolist() == [mark for of_layer in PATTERNS for mark in of_layer]
+    images, frames = figure.spec["layer"][:2]
+    assert images["encoding"]["url"]["field"] == "pattern"
+    assert frames["encoding"]["stroke"]["field"] == field
+    assert figure.spec["params"][0]["views"] == [frames["name"]]
+
+
+def test_many_heads_are_dots():
+    figure = heads_by_layer(LARGE_PLANE, [], outermost(LARGE_PLANE), [["data:,"] * 32] * 32)
+    assert "pattern" not in figure.data
 
 
 def test_names_of_chosen_heads_lie_over_no_mark_in_a_crowd_and_stay_in_the_picture():

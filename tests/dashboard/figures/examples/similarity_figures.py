@@ -5,6 +5,7 @@ from drawn import Drawn
 from scipy.spatial.distance import pdist, squareform
 
 from attention_sieve.core.similarity.layout import HeadPlane, head_plane, head_tree
+from attention_sieve.dashboard.figures.miniatures import pattern_mark
 from attention_sieve.dashboard.figures.similarity.dendrogram import dendrogram
 from attention_sieve.dashboard.figures.similarity.head_kinds import BEHAVIOUR_LOOKS, HeadKinds
 from attention_sieve.dashboard.figures.similarity.matrix import MatrixSide, distance_matrix
@@ -37,18 +38,23 @@ def matrix(values, names=NAMES):
 LARGE_PLANE = HeadPlane(places=np.random.default_rng(0).normal(size=(32, 32, 2)), stress=0.3)
 
 
-def by_kind(plane, kinds, chosen):
-    return heads_by_kind(plane, kinds, chosen, outermost(plane))
+PATTERNS = [[pattern_mark(np.eye(5, dtype=np.uint8) * 255)] * N_HEADS] * N_LAYERS
 
 
-def by_layer(plane, chosen):
-    return heads_by_layer(plane, chosen, outermost(plane))
+def by_kind(plane, kinds, chosen, patterns=None):
+    return heads_by_kind(plane, kinds, chosen, outermost(plane), patterns)
+
+
+def by_layer(plane, chosen, patterns=None):
+    return heads_by_layer(plane, chosen, outermost(plane), patterns)
 
 
 FIGURES = Drawn(
     {
         "by kind": lambda: by_kind(PLANE, KINDS, CHOSEN),
         "by layer": lambda: by_layer(PLANE, CHOSEN),
+        "patterns by kind": lambda: by_kind(PLANE, KINDS, CHOSEN, PATTERNS),
+        "patterns by layer": lambda: by_layer(PLANE, CHOSEN, PATTERNS),
         "tree": lambda: dendrogram(TREE, KINDS, CHOSEN, "nats"),
         "matrix": lambda: matrix(DISTANCES.mean(axis=(1, 3))),
         "all alike": lambda: by_layer(head_plane(np.zeros((2, 2, 2, 2))), []),
