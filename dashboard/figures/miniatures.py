@@ -1,12 +1,12 @@
 """Small pictures of what heads do, as high as two lines of text: without letters, in colours seen on light and dark."""
 
-import struct
-import zlib
 from base64 import b64encode
+from io import BytesIO
 from typing import Final
 
 import numpy as np
 from jaxtyping import Float, UInt8
+from PIL import Image
 
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, MUTED
 
@@ -103,10 +103,6 @@ def pattern_mark(weights: UInt8[np.ndarray, "row column"]) -> str:
     """A pattern as a mark of a chart, where it may lie over others: the address of a PNG, the larger a weight, the
     blacker on white."""
     sharp = 255 - weights.repeat(SHARPNESS, axis=0).repeat(SHARPNESS, axis=1)
-    lines = b"".join(b"\0" + row.tobytes() for row in sharp)  # each as it is, without a filter
-    header = struct.pack(">IIBBBBB", sharp.shape[1], sharp.shape[0], 8, 0, 0, 0, 0)  # 8 bits of grey
-    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(lines, 9)), (b"IEND", b""))
-    png = b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks
-    )
-    return f"data:image/png;base64,{b64encode(png).decode()}"
+    png = BytesIO()
+    Image.fromarray(sharp).save(png, "PNG", optimize=True)
+    return f"data:image/png;base64,{b64encode(png.getvalue()).decode()}"
