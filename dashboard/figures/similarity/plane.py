@@ -48,7 +48,7 @@ RING: Final = 24.0
 """The same for a chosen head."""
 NAME: Final = (50.0, 15.0)
 """Width and height of a name in pixels: "L23 H15" in bold."""
-TILE: Final = "(width < 500 ? 16 : 26)"
+TILE: Final = "max(9, min(26, min(width, height) / 16))"
 """Side of a mark that is the pattern of its head, in pixels; an expression of Vega."""
 PATTERNS: Final = "mark: its attention in one sentence"
 REACHES: Final = (20, 26, 34, 42, 52, 64, 78, 94, 112, 132)
