@@ -25,7 +25,7 @@ from attention_sieve.core.checkpoints.folders import CONFIGS
 from attention_sieve.core.checkpoints.hub import bytes_to_fetch, has_copy, is_offline
 from attention_sieve.core.checkpoints.saved_runs import SavedRun, list_runs, run_and_step
 from attention_sieve.core.errors import AnalysisError, CheckpointError, FetchNeeded
-from attention_sieve.core.finetuning.command import SAMPLE
+from attention_sieve.core.finetuning.settings import SAMPLE
 from attention_sieve.core.running import read_progress
 from attention_sieve.dashboard import wording
 from attention_sieve.dashboard.public import CHECKPOINTS, is_public

@@ -8,7 +8,7 @@ from typing import Final
 from attention_sieve.core.checkpoints.folders import checkpoints_folder
 from attention_sieve.core.checkpoints.saved_runs import list_runs
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.finetuning.command import SAMPLE
+from attention_sieve.core.finetuning.settings import SAMPLE
 from attention_sieve.core.running import Progress
 from attention_sieve.dashboard import runs, wording
 

@@ -16,7 +16,8 @@ from attention_sieve.core.attention.settings import PassSettings, head_name
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint, randomly_initialised
 from attention_sieve.core.checkpoints.folders import checkpoints_folder
-from attention_sieve.core.finetuning.command import SAMPLE, sample_checkpoint
+from attention_sieve.core.finetuning.command import sample_checkpoint
+from attention_sieve.core.finetuning.settings import SAMPLE
 from attention_sieve.core.knowledge.files.folders import read_tasks
 from attention_sieve.core.knowledge.kept_vectors import read_task
 from attention_sieve.core.knowledge.reconstruction import Gain, Reconstruction, gain, reconstruct

@@ -17,10 +17,11 @@ from attention_sieve.core.answering import Item, Question, Result
 from attention_sieve.core.attention.settings import Head, PassSettings
 from attention_sieve.core.checkpoints.find import find_checkpoint
 from attention_sieve.core.checkpoints.folders import checkpoints_folder, program_folder
-from attention_sieve.core.finetuning.command import SAMPLE, sample_checkpoint
+from attention_sieve.core.finetuning.command import sample_checkpoint
 from attention_sieve.core.finetuning.data import TrainingData, read_training_data
 from attention_sieve.core.finetuning.journal import open_run, plan_of
 from attention_sieve.core.finetuning.movie_reviews import COLUMNS, movie_reviews
+from attention_sieve.core.finetuning.settings import SAMPLE
 from attention_sieve.core.importance.effects import halves
 from attention_sieve.core.importance.gates.settings import GateSettings, TrainedGates
 from attention_sieve.core.importance.labels import class_indices

@@ -16,7 +16,7 @@ from attention_sieve.core.finetuning.chance import NOT_ABOVE, against_chance
 from attention_sieve.core.finetuning.data import TrainingData, read_training_data
 from attention_sieve.core.finetuning.journal import check_agrees, open_run, plan_of, record, saved_step
 from attention_sieve.core.finetuning.movie_reviews import COLUMNS, movie_reviews
-from attention_sieve.core.finetuning.settings import TrainingSettings, default_settings
+from attention_sieve.core.finetuning.settings import SAMPLE, TrainingSettings, default_settings
 from attention_sieve.core.options import (
     add_checkpoint_option,
     add_device_option,
@@ -29,8 +29,6 @@ from attention_sieve.core.progress import ProgressBar
 from attention_sieve.core.running import Journal, Progress, Stopped, read_progress
 from attention_sieve.core.texts.text import read_bytes
 
-SAMPLE: Final = "movie-reviews"
-"""Name of the sample checkpoint."""
 SAMPLE_SETTINGS: Final = TrainingSettings(epochs=2.0, save_steps=63)
 """250 steps, saved four times."""
 

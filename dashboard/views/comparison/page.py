@@ -13,7 +13,7 @@ from attention_sieve.cache.inference import Inference
 from attention_sieve.core.checkpoints.find import BUNDLED, randomly_initialised
 from attention_sieve.core.checkpoints.saved_runs import SavedRun, run_and_step, steps_of_one_run
 from attention_sieve.core.errors import AnalysisError, EveryTextTooLong
-from attention_sieve.core.finetuning.command import SAMPLE
+from attention_sieve.core.finetuning.settings import SAMPLE
 from attention_sieve.core.texts.text import Text, write_typed
 from attention_sieve.dashboard import controls, state
 from attention_sieve.dashboard import wording as shared_wording

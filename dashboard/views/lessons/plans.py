@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 import streamlit as st
 
-from attention_sieve.core.finetuning.command import SAMPLE
+from attention_sieve.core.finetuning.settings import SAMPLE
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.controls import TYPED, TYPED_TEXTS, checkpoint_names
 from attention_sieve.dashboard.offers import laboratory_runs

@@ -3,7 +3,7 @@
 from dataclasses import asdict
 
 from attention_sieve.core.checkpoints.folders import checkpoints_folder
-from attention_sieve.core.finetuning.command import SAMPLE
+from attention_sieve.core.finetuning.settings import SAMPLE
 from attention_sieve.dashboard import trainings
 from attention_sieve.dashboard.runs import options_of
 from attention_sieve.dashboard.views.training.folders import RunRequest, RunSummary

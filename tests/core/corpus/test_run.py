@@ -328,8 +328,8 @@ def test_a_run_that_is_killed_goes_on_to_the_same_bytes_in_another_process(check
 @pytest.mark.parametrize("engine", [("--workers", 1), ("--workers", 2), ("--workers", 1, "--engine", "ray")])
 def test_a_run_that_is_asked_to_stop_ends_in_the_middle_of_a_shard_and_goes_on(checkpoint, tmp_path, engine, capsys):
     folder, texts = tmp_path / "stopped", tmp_path / "a.txt"
-    texts.write_text("\n".join(SENTENCES * 250))
-    assert corpus("plan", *options(checkpoint, texts, shard_size=1_000), "--output", folder) == 0
+    texts.write_text("\n".join(SENTENCES * 100))
+    assert corpus("plan", *options(checkpoint, texts, shard_size=400), "--output", folder) == 0
     capsys.readouterr()
 
     def stop_once_it_scores():

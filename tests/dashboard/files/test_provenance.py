@@ -110,8 +110,8 @@ def of_table(shown, file, column=""):
 
 
 def of_controls(at):
-    (shown,), heads = at.table, pd.read_parquet("controls.parquet").groupby(["control", "role"])["heads"]
-    counts = shown.value.set_index("role").rename(columns={OWN: "none"}).stack()
+    shown, heads = table(at, OWN), pd.read_parquet("controls.parquet").groupby(["control", "role"])["heads"]
+    counts = shown.set_index("role").rename(columns={OWN: "none"}).stack()
     titles = {role_title(role): role for _, role in heads.groups}
     found = [written_counts(heads.get_group((control, titles[role])).tolist()) for role, control in counts.index]
     assert len(set(found)) > 1

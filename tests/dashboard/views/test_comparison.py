@@ -15,7 +15,7 @@ import attention_sieve as sieve
 from attention_sieve.core.checkpoints.saved_runs import SavedRun
 from attention_sieve.core.comparison.sizes import DifferenceSizes
 from attention_sieve.core.comparison.transitions import RoleChange
-from attention_sieve.core.finetuning.command import SAMPLE
+from attention_sieve.core.finetuning.settings import SAMPLE
 from attention_sieve.core.passes.outputs import Prediction
 from attention_sieve.core.running import Journal, Progress, Validation, ValidationResult
 from attention_sieve.dashboard import controls

@@ -195,7 +195,7 @@ def test_the_card_of_a_head_shows_odds_a_lower_bound_and_a_line(app):
 
 def test_the_tabs_of_roles_follow_the_evidence(app):
     at = app("roles", details="Evidence", head="1-8,2-5")
-    assert len(at.get("vega_lite_chart")) == 2
+    assert len(at.get("vega_lite_chart")) == 3, "two of the tab, beside the roles under controls"
     assert "p-values" not in [each.label for each in at.tabs]
     app("roles", details="Score distributions")
     (table,) = (each.value for each in app("roles", details="Table").dataframe)

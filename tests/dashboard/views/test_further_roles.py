@@ -12,7 +12,7 @@ from attention_sieve.core.texts.text import read_typed
 from attention_sieve.dashboard import controls
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.state import FURTHER
-from attention_sieve.dashboard.views.roles.page import VENN_ROLES
+from attention_sieve.dashboard.views.roles.details import VENN_ROLES
 
 TEXTS = "The dog saw the dog that the cat saw.\nA stray cat chased a stray dog.\nMy cousin sold my van to my friend."
 GRID = "Roles of the heads"
@@ -71,10 +71,9 @@ def test_on_inspect_they_are_scored_for_the_text_and_laid_over_its_arcs(app):
 
 
 @pytest.mark.parametrize("role", ADDED)
-def test_on_compare_they_stand_under_both_checkpoints(app, small, role):
+def test_on_compare_they_stand_in_the_grid_of_both_checkpoints(app, small, role):
     a, b = str(small("bert")), str(small("bert", "SequenceClassification", num_labels=2, initializer_range=0.9))
     at = added(app("compare", checkpoint=a, text="The cat sat.", corpus_text=TEXTS, **{"with": b}), role)
-    for label in ("(a) Roles of the heads", "(b) Roles of the heads"):
-        assert [look["letter"] for look in sent(at, label)["roles"]][-1] == LOOKS[role].letter
+    assert [look["letter"] for look in sent(at, "Roles gained, kept and lost")["roles"]][-1] == LOOKS[role].letter
     at.selectbox(key="compare role").set_value(LOOKS[role].label).run()
     assert sent(at, f"{LOOKS[role].label}, b − a")
