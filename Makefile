@@ -11,9 +11,9 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: app audit bench class imports lock packages pages pictures prepared programs quick ray samples soak style test \
     types units sample-checkpoint sample-decoder sample-tasks
-# Made beside the dashboard, one after the other, when nothing else needs the processor: what Laboratory, Compare and the
-# last two lessons open on, then the tasks of Knowledge with what heads tell of them. What shows one of them appears once it
-# is there. They stop with the dashboard, and the next start goes on with them.
+# Made beside the dashboard, one after the other, when nothing else needs the processor: the decoder of the second
+# riddle, what Laboratory, Compare and the last two lessons open on, then the tasks of Knowledge with what heads tell of
+# them. What shows one of them appears once it is there. They stop with the dashboard, and the next start goes on.
 KNOWLEDGE := attention_sieve.dashboard.views.knowledge.sample
 app: prepared
 	@(trap 'kill $$! 2> /dev/null; exit' TERM; \

@@ -204,7 +204,7 @@ def checkpoint_names() -> tuple[str, ...]:
 
 def is_pair_here() -> bool:
     """Whether there is a checkpoint to compare the bundled one with: made here, or offered by a public server."""
-    others = {BUNDLED, *(name for run in offers.laboratory_runs() for name in run.checkpoints)}
+    others = {BUNDLED, SAMPLE_DECODER, *(name for run in offers.laboratory_runs() for name in run.checkpoints)}
     return not others.issuperset(offers.checkpoint_names() if public.is_public() else made_checkpoints())
 
 

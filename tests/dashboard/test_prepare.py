@@ -10,8 +10,9 @@ def test_a_run_that_cannot_be_made_keeps_no_other_from_being_made(monkeypatch, c
     def is_on_already():
         raise AnalysisError("It is being trained now.")
 
+    monkeypatch.setattr(prepare, "make_sample_decoder", is_on_already)
     monkeypatch.setattr(prepare, "sample_laboratory", is_on_already)
     monkeypatch.setattr(prepare, "sample_checkpoint", made.append)
     prepare.make_runs()
     assert [options.device for options in made] == ["auto"]
-    assert "It is being trained now." in capsys.readouterr().err
+    assert capsys.readouterr().err.count("It is being trained now.") == 2
