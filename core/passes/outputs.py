@@ -17,6 +17,7 @@ from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.batches import gates, model_inputs
+from attention_sieve.core.passes.kept_pass import logits_without
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.texts.tokens import SPECIAL
 
@@ -94,10 +95,9 @@ def output_change(
     if checkpoint.head is None or text.kind == "encoder":
         return OutputChange(cosine=cosine, head=None)
     if checkpoint.head == "classes":
-        before, after = (_logits(checkpoint, text, one_pass) for one_pass in pass_settings)
-        return OutputChange(cosine=cosine, head=_classes(checkpoint, before, after))
+        return OutputChange(cosine=cosine, head=_classes(checkpoint, *_logits_of_both(checkpoint, text, settings)))
     token = _last_own_token(text) if token is None else token
-    before, after = (_logits(checkpoint, text, one_pass, token) for one_pass in pass_settings)
+    before, after = _logits_of_both(checkpoint, text, settings, token)
     return OutputChange(cosine=cosine, head=_tokens(checkpoint, before, after, token))
 
 
@@ -120,9 +120,7 @@ def next_tokens(
     position = _last_own_token(text) if position is None else position
     rest = text.queries.ids[position + 1 :]
     follows = int(rest[0]) if len(rest) else None
-    passes = [PassSettings(settings.kind)] * 2 if not settings.off else [PassSettings(settings.kind), settings]
-    rows = {one: _logits(checkpoint, text, one, position).log_softmax(-1) for one in dict.fromkeys(passes)}
-    before, after = (rows[one] for one in passes)
+    before, after = _logits_of_both(checkpoint, text, settings, position).log_softmax(-1)
     likely = _likeliest(before, after)
     first = [token for token in (asked_for, follows) if token is not None and token not in likely]
     ids = tuple(dict.fromkeys((*first, *likely)))
@@ -239,14 +237,28 @@ def _logits(
     checkpoint: Checkpoint, text: PassText, settings: PassSettings, token: int | None = None
 ) -> Float[Tensor, " choice"]:
     """Logits of the head for a text or one of its tokens, computed for that token only if the model supports it."""
-    model, inputs = checkpoint.full_model, model_inputs(checkpoint, [text])
-    if checkpoint.head == "masked token":
-        inputs["input_ids"][0, token] = checkpoint.tokenizer.mask_token_id
+    model, inputs = checkpoint.full_model, _inputs(checkpoint, text, token)
     if token is not None and "logits_to_keep" in inspect.signature(model.forward).parameters:
         inputs["logits_to_keep"], token = torch.tensor([token], device=inputs["input_ids"].device), 0
     logits = _output(checkpoint, model, inputs, settings).logits[0]
     # A copy of one row: those of all tokens together may be larger than the model.
     return (logits if token is None else logits[token].clone()).cpu().double()
+
+
+def _logits_of_both(
+    checkpoint: Checkpoint, text: PassText, settings: PassSettings, token: int | None = None
+) -> Float[Tensor, "2 choice"]:
+    """The same with all heads on, and without those that are off."""
+    inputs = _inputs(checkpoint, text, token)
+    return logits_without(checkpoint, inputs, settings.kind, [(), settings.off], token)
+
+
+def _inputs(checkpoint: Checkpoint, text: PassText, token: int | None) -> dict[str, Tensor]:
+    """Inputs of the model; a masked language model has a mask in the place of the token."""
+    inputs = model_inputs(checkpoint, [text])
+    if checkpoint.head == "masked token":
+        inputs["input_ids"][0, token] = checkpoint.tokenizer.mask_token_id
+    return inputs
 
 
 def _output(checkpoint: Checkpoint, model: Any, inputs: Mapping[str, Tensor], settings: PassSettings) -> Any:

@@ -54,3 +54,25 @@ def eager_model(config, seed=0):
     torch.manual_seed(seed)
     model = AutoModelForCausalLM.from_config(config, attn_implementation="eager").eval()
     return model, copy.deepcopy(model)
+
+
+def without(folder, auto_class, inputs, heads):
+    """Logits of a checkpoint for one text by transformers' SDPA, with some heads' slices of the output projection's input
+    set to 0."""
+    model = auto_class.from_pretrained(folder, attn_implementation="sdpa").eval()
+    names = ("o_proj", "c_proj", "dense")
+    blocks = max((part for part in model.modules() if isinstance(part, torch.nn.ModuleList)), key=len)
+    for layer, head in heads:
+        parts = dict(blocks[layer].named_modules())
+        attention = next(parts[name] for name in ("attn", "self_attn", "attention") if name in parts)
+        projection = next(part for name, part in attention.named_modules() if name.rpartition(".")[2] in names)
+
+        def zero(_, arguments, head=head):
+            values = arguments[0].clone()
+            size = values.shape[-1] // model.config.num_attention_heads
+            values[..., head * size : (head + 1) * size] = 0
+            return (values,)
+
+        projection.register_forward_pre_hook(zero)
+    with torch.inference_mode():
+        return model(**inputs).logits[0].double()

@@ -23,8 +23,8 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.generation.attribution import Attribution, Parts
 from attention_sieve.core.importance.passes.head_outputs import projection_modules, remaining_heads, weight_of
 from attention_sieve.core.importance.passes.held_factors import HeldFactors, is_in_stream, without_stream
-from attention_sieve.core.importance.passes.reuse import copy_sharing_weights, outermost_layers
 from attention_sieve.core.passes.batches import gates, model_inputs
+from attention_sieve.core.passes.reuse import copy_sharing_weights, outermost_layers
 from attention_sieve.core.passes.texts import PassText
 
 Row = Float[Tensor, " channel"]

@@ -19,11 +19,11 @@ from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import AttentionLayers, Checkpoint
 from attention_sieve.core.checkpoints.load import weight_in
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.importance.passes.reuse import copy_sharing_weights
 from attention_sieve.core.importance.per_text import TextOutputs, TextSlopes, with_holes
 from attention_sieve.core.passes.batches import BATCH_TOKENS, check_length, gates, model_inputs, plan_batches, to_device
 from attention_sieve.core.passes.metric import Metric
 from attention_sieve.core.passes.readout import Readout, check_metric, model_of
+from attention_sieve.core.passes.reuse import copy_sharing_weights
 from attention_sieve.core.passes.texts import PassText
 
 BY_ZERO: Final = "Replace heads by zero, or choose"

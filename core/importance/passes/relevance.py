@@ -25,11 +25,11 @@ from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.importance.passes.head_outputs import BY_ZERO, real_tokens, with_head_outputs
 from attention_sieve.core.importance.passes.held_factors import layer_norm
-from attention_sieve.core.importance.passes.reuse import copy_sharing_weights, outermost_layers
 from attention_sieve.core.importance.per_text import TextRelevance, with_holes
 from attention_sieve.core.passes.batches import BATCH_TOKENS, check_length, plan_batches
 from attention_sieve.core.passes.metric import Metric
 from attention_sieve.core.passes.readout import Readout, check_metric, model_of
+from attention_sieve.core.passes.reuse import copy_sharing_weights, outermost_layers
 from attention_sieve.core.passes.texts import PassText
 
 _GATES: Final = ("gate_proj", "wi_0", "gate_up_proj", "Wi")

@@ -20,11 +20,11 @@ from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.errors import CheckpointError
 from attention_sieve.core.importance.metrics import TextOutcomes
-from attention_sieve.core.importance.passes.reuse import LayerReuse
 from attention_sieve.core.importance.per_text import with_holes
 from attention_sieve.core.passes.batches import BATCH_TOKENS, gates, plan_batches
 from attention_sieve.core.passes.metric import Metric
 from attention_sieve.core.passes.readout import Readout, check_metric, model_of
+from attention_sieve.core.passes.reuse import LayerReuse
 from attention_sieve.core.passes.texts import PassText, prepare
 from attention_sieve.core.texts.text import Text
 
