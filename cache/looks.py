@@ -13,7 +13,7 @@ from attention_sieve.cache.answers import Engine, ItemRequest, Record, item_requ
 from attention_sieve.cache.memory import Memory
 from attention_sieve.cache.store.store import Store, attention_key
 from attention_sieve.core.answering import Arrays, array_to_text, text_to_array
-from attention_sieve.core.attention.settings import PassSettings, Reach, Window
+from attention_sieve.core.attention.settings import Head, PassSettings, Reach, Window
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.errors import TextTooLong
 from attention_sieve.core.passes.texts import PassText, TextAttention, prepare
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from attention_sieve.core.comparison.swap_output import SwapOutput
     from attention_sieve.core.generation.attribution import Attribution
     from attention_sieve.core.generation.continuation import Continuation
-    from attention_sieve.core.passes.outputs import NextTokens, OutputChange, Prediction
+    from attention_sieve.core.passes.outputs import NextTokens, OutputChange, Prediction, Said
 
 LOOKS_BYTES: Final = 12 * 2**20
 """Limit of the looks in memory, about 80 sentences. They have a memory of their own: every typed text brings one, which
@@ -172,6 +172,19 @@ def expected_next(
     from attention_sieve.core.passes.outputs import next_tokens
 
     return next_tokens(checkpoint, prepare(checkpoint, text, settings, truncate=True), settings, position, asked)
+
+
+def said_without(
+    checkpoint: Checkpoint, text: Text, settings: PassSettings, heads_off: tuple[tuple[Head, ...], ...], token: int
+) -> "tuple[Said, ...]":
+    """What a causal model says after a text without each of several sets of heads; as `said_without`.
+
+    Raises: TextTooLong.
+    """
+    from attention_sieve.core.passes import outputs
+
+    prepared = prepare(checkpoint, text, settings)
+    return outputs.said_without(checkpoint, prepared, settings.kind, heads_off, token)
 
 
 def added_to_logit(

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from attention_sieve.core.attention.observed import observe
 from attention_sieve.core.attention.observers import Pass
-from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.attention.settings import Head, Kind, PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.batches import gates, model_inputs
@@ -69,6 +69,19 @@ class NextTokens:
     """Natural logarithms, with all heads on and without those that are off; equal where none is off."""
     follows: int | None
     """Id of the token that follows in the text, one of `ids`; None after the last one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Said:
+    """What a causal language model says after a text, beside one next token that is asked about."""
+
+    token: int
+    """Id of the likeliest one."""
+    lead: float
+    """Logit of the one asked about minus the highest of the others; below 0 it is not the likeliest."""
+    of_asked: float
+    of_token: float
+    """Probabilities of the one asked about, and of the likeliest."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -130,6 +143,25 @@ def next_tokens(
         names=tuple(checkpoint.tokenizer.decode([token]) for token in ids),
         log_probabilities=torch.stack([before, after])[:, list(ids)].numpy(),
         follows=follows,
+    )
+
+
+def said_without(
+    checkpoint: Checkpoint, text: PassText, kind: Kind, heads_off: Sequence[tuple[Head, ...]], token: int
+) -> tuple[Said, ...]:
+    """What a causal language model says after a text without each of several sets of heads.
+
+    Args:
+        token: id of the next token whose lead is wanted.
+    """
+    logits = _logits_without(checkpoint, text, kind, heads_off, _last_own_token(text))
+    shares, others = logits.softmax(-1), logits.clone()
+    others[:, token] = -torch.inf
+    lead = logits[:, token] - others.max(-1).values
+    columns = (logits.argmax(-1), lead, shares[:, token], shares.max(-1).values)
+    return tuple(
+        Said(token=int(likeliest), lead=ahead, of_asked=of_asked, of_token=of_token)
+        for likeliest, ahead, of_asked, of_token in zip(*(values.tolist() for values in columns), strict=True)
     )
 
 
@@ -249,8 +281,13 @@ def _logits_of_both(
     checkpoint: Checkpoint, text: PassText, settings: PassSettings, token: int | None = None
 ) -> Float[Tensor, "2 choice"]:
     """The same with all heads on, and without those that are off."""
-    inputs = _inputs(checkpoint, text, token)
-    return logits_without(checkpoint, inputs, settings.kind, [(), settings.off], token)
+    return _logits_without(checkpoint, text, settings.kind, [(), settings.off], token)
+
+
+def _logits_without(
+    checkpoint: Checkpoint, text: PassText, kind: Kind, heads_off: Sequence[tuple[Head, ...]], token: int | None
+) -> Float[Tensor, "set choice"]:
+    return logits_without(checkpoint, _inputs(checkpoint, text, token), kind, heads_off, token)
 
 
 def _inputs(checkpoint: Checkpoint, text: PassText, token: int | None) -> dict[str, Tensor]:

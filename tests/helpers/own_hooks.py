@@ -57,8 +57,8 @@ def eager_model(config, seed=0):
 
 
 def without(folder, auto_class, inputs, heads):
-    """Logits of a checkpoint for one text by transformers' SDPA, with some heads' slices of the output projection's input
-    set to 0."""
+    """Logits of a checkpoint for one text by transformers' SDPA, with some heads' slices of the output projection's
+    input set to 0."""
     model = auto_class.from_pretrained(folder, attn_implementation="sdpa").eval()
     names = ("o_proj", "c_proj", "dense")
     blocks = max((part for part in model.modules() if isinstance(part, torch.nn.ModuleList)), key=len)
