@@ -8,12 +8,12 @@ from pathlib import Path
 import streamlit as st
 
 from attention_sieve.core.pauses import pausing
-from attention_sieve.dashboard import controls, link, state, wording
+from attention_sieve.dashboard import controls, link, offers, state, wording
 from attention_sieve.dashboard.components.copy_link import copy_link
 from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn, go_on_when_drawn
 from attention_sieve.dashboard.figures.figure import import_altair
 from attention_sieve.dashboard.files import downloads
-from attention_sieve.dashboard.pages import PAGES, offered_groups
+from attention_sieve.dashboard.pages import PAGES, SECOND_RIDDLE, offered_groups
 
 WEB = Path(__file__).with_name("web")
 STYLES = ("page.css", "print.css")
@@ -32,13 +32,21 @@ def page_of(folder: str) -> Callable[[], None]:
 groups = {
     group: {
         page.name: st.Page(
-            page_of(page.folder), title=page.title, url_path=page.address, icon=page.icon, default=page is PAGES[0]
+            page_of(page.folder),
+            title=page.title,
+            url_path=page.address,
+            icon=page.icon,
+            default=page is PAGES[0],
+            # Who opens its address is told what it needs.
+            visibility="hidden" if page is SECOND_RIDDLE and not offers.has_decoder() else "visible",
         )
         for page in pages
     }
     for group, pages in offered_groups().items()
 }
-st.session_state["pages"] = {name: page for pages in groups.values() for name, page in pages.items()}
+st.session_state["pages"] = {
+    name: page for pages in groups.values() for name, page in pages.items() if page.visibility == "visible"
+}
 page = st.navigation({group: list(pages.values()) for group, pages in groups.items()}, position="top")
 st.session_state["page"] = page.url_path
 link.begin(page.url_path)

@@ -23,6 +23,7 @@ from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.find import BUNDLED, NETWORK_SHARE, find_checkpoint
 from attention_sieve.core.checkpoints.folders import CONFIGS
 from attention_sieve.core.checkpoints.hub import bytes_to_fetch, has_copy, is_offline
+from attention_sieve.core.checkpoints.sample_decoder import SAMPLE_DECODER, is_made
 from attention_sieve.core.checkpoints.saved_runs import SavedRun, list_runs, run_and_step
 from attention_sieve.core.errors import AnalysisError, CheckpointError, FetchNeeded
 from attention_sieve.core.finetuning.settings import SAMPLE
@@ -45,6 +46,11 @@ _IS_SILENT: Final = "hub does not answer"
 
 def checkpoint_names() -> tuple[str, ...]:
     return tuple(_checkpoint_sources(os.environ.get(CHECKPOINTS) or BUNDLED))
+
+
+def has_decoder() -> bool:
+    """Whether the small decoder is on this machine, or on a public server among what it offers."""
+    return SAMPLE_DECODER in checkpoint_names() if is_public() else is_made()
 
 
 def offered_checkpoint(name: str) -> CheckpointFiles:

@@ -27,6 +27,7 @@ class Page:
 NO_PAGE: Final = "no page"
 """Query parameter of the first page: the name in an address that no page has."""
 FINETUNE: Final = Page("Change", "fine-tune", "Fine-tune", ":material/model_training:", "finetune")
+SECOND_RIDDLE: Final = Page("Learn", "second-riddle", "Second riddle", ":material/extension:", "second_riddle")
 PAGES: Final = (
     Page("Look", "inspect", "Inspect", ":material/search:", "inspect"),
     Page("Look", "surface", "Where heads look", ":material/bar_chart:", "surface"),
@@ -39,6 +40,7 @@ PAGES: Final = (
     Page("Change", "compare", "Compare", ":material/compare:", "comparison"),
     FINETUNE,
     Page("Learn", "lessons", "Lessons", ":material/school:", "lessons"),
+    SECOND_RIDDLE,
     Page("Learn", "laboratory", "Laboratory", ":material/science:", "laboratory"),
 )
 """In the order of the navigation. Streamlit shows the first one at an address without a name."""

@@ -8,5 +8,16 @@ export default function ({ data, parentElement }) {
   const { documentElement } = new DOMParser().parseFromString(data.svg, "image/svg+xml");
   const elements = [documentElement, ...documentElement.querySelectorAll("*")];
   if (!elements.every((each) => ALLOWED.has(each.localName))) throw new Error("This is no drawing.");
+  const before = new Map(barsIn(place).map((bar) => [bar.dataset.bar, bar.getAttribute("width")]));
   place.replaceChildren(document.importNode(documentElement, true));
+  const moving = barsIn(place).filter((bar) => before.has(bar.dataset.bar));
+  const ends = moving.map((bar) => bar.getAttribute("width"));
+  for (const bar of moving) bar.setAttribute("width", before.get(bar.dataset.bar));
+  place.getBoundingClientRect(); // drawn as they were, they move to where they end
+  for (const [index, bar] of moving.entries()) bar.setAttribute("width", ends[index]);
+}
+
+/** Bars with a name, which are moved when they are drawn again. */
+function barsIn(place) {
+  return [...place.querySelectorAll("rect[data-bar]")];
 }

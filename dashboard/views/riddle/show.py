@@ -26,7 +26,7 @@ from attention_sieve.dashboard.components.grid import GridOnText, patterns_of, r
 from attention_sieve.dashboard.components.source import Selection
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 from attention_sieve.dashboard.figures.text.arcs import square_key_svg
-from attention_sieve.dashboard.pages import NO_PAGE
+from attention_sieve.dashboard.pages import NO_PAGE, SECOND_RIDDLE
 from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.arcs import maps_of
@@ -239,6 +239,8 @@ def _draw(visit: Visit, text_attention: TextAttention, here: PronounLink, promis
             _answer(visit, text_attention, answered)
             if answered.heads == (guess,):
                 _offer_card(visit, here, answered.heads[0])
+            if (second := st.session_state["pages"].get(SECOND_RIDDLE.name)) is not None:
+                st.page_link(second, label=wording.SECOND, icon=SECOND_RIDDLE.icon)
 
 
 def _offer_card(visit: Visit, here: PronounLink, head: Head) -> None:

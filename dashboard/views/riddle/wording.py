@@ -15,6 +15,8 @@ DOES: Final[dict[SimplePattern, str]] = {
     "rests": "it rests on",
 }
 
+SECOND: Final = "Second riddle: what does a model say without a head?"
+
 
 def question(n_heads: int, asked: PronounSentence) -> str:
     return (

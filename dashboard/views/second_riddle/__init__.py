@@ -1,0 +1,1 @@
+"""The second riddle: heads without which a small decoder says another word."""
