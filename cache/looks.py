@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from attention_sieve.core.comparison.swap_output import SwapOutput
     from attention_sieve.core.generation.attribution import Attribution
     from attention_sieve.core.generation.continuation import Continuation
-    from attention_sieve.core.passes.outputs import NextTokens, OutputChange, Prediction, Said
+    from attention_sieve.core.passes.outputs import HeadOutput, NextTokens, OutputChange, Prediction, Said
 
 LOOKS_BYTES: Final = 12 * 2**20
 """Limit of the looks in memory, about 80 sentences. They have a memory of their own: every typed text brings one, which
@@ -163,6 +163,13 @@ def changed(checkpoint: Checkpoint, text: Text, settings: PassSettings, token: i
     from attention_sieve.core.passes.outputs import output_change
 
     return output_change(checkpoint, prepare(checkpoint, text, settings, truncate=True), settings, token)
+
+
+def said(checkpoint: Checkpoint, text: Text, settings: PassSettings, token: int | None = None) -> "HeadOutput | None":
+    """What the head of a checkpoint says of a text, truncated if too long; as `head_output`."""
+    from attention_sieve.core.passes.outputs import head_output
+
+    return head_output(checkpoint, prepare(checkpoint, text, settings, truncate=True), settings, token)
 
 
 def expected_next(

@@ -98,20 +98,32 @@ class OutputChange:
 def output_change(
     checkpoint: Checkpoint, text: PassText, settings: PassSettings, token: int | None = None
 ) -> OutputChange:
-    """Change of the output for one text when heads are switched off. The token is the one to mask, or the one before
-    the predicted token; None for the last one of the text."""
-    pass_settings = (PassSettings(settings.kind), settings)
+    """Change of the output for one text when heads are switched off. The token is as for `head_output`."""
     cosine = None
     if text.target is None:
+        pass_settings = (PassSettings(settings.kind), settings)
         before, after = (_text_vector(checkpoint, text, one_pass) for one_pass in pass_settings)
         cosine = float(torch.nn.functional.cosine_similarity(before, after, dim=0))
+    return OutputChange(cosine=cosine, head=head_output(checkpoint, text, settings, token))
+
+
+def head_output(
+    checkpoint: Checkpoint, text: PassText, settings: PassSettings, token: int | None = None
+) -> HeadOutput | None:
+    """What the head of a checkpoint says of one text, with all heads of attention on and without those that are off.
+
+    Args:
+        token: the one to mask, or the one before the predicted token; None for the last one of the text.
+
+    Returns: None for a checkpoint without a head, and for an encoder without its decoder.
+    """
     if checkpoint.head is None or text.kind == "encoder":
-        return OutputChange(cosine=cosine, head=None)
+        return None
     if checkpoint.head == "classes":
-        return OutputChange(cosine=cosine, head=_classes(checkpoint, *_logits_of_both(checkpoint, text, settings)))
+        return _classes(checkpoint, *_logits_of_both(checkpoint, text, settings))
     token = _last_own_token(text) if token is None else token
     before, after = _logits_of_both(checkpoint, text, settings, token)
-    return OutputChange(cosine=cosine, head=_tokens(checkpoint, before, after, token))
+    return _tokens(checkpoint, before, after, token)
 
 
 def next_tokens(

@@ -59,8 +59,6 @@ def switch_buttons(choice: Choice, heads: list[Head]) -> None:
 def what_changes(visit: Visit, screen: PassedText) -> None:
     """Show what the heads that are off did: to the model's output, and to the roles of later heads on this text."""
     if screen.all_on is None:
-        if not screen.text_attention.causal:
-            link.put([GUESS], {})
         return
     st.subheader(wording.what_changes(len(visit.choice.off)))
     left, right = halves()
@@ -79,10 +77,8 @@ def _output(visit: Visit, screen: PassedText) -> None:
     if change.head is None:
         st.markdown(wording.EMBEDS_ONLY)
         return
-    if change.head.token is not None:
-        if screen.text_attention.causal:  # the section on the next token has it
-            return
-        ask_which_token(screen, change.head.token)
+    if change.head.token is not None and screen.text_attention.causal:  # the section on the next token has it
+        return
     moves = wording.output_moves(change.head.unit, change.head.distance)
     st.markdown(moves, help=None if change.head.distance is None else wording.MOVES_HELP)
     table = _output_table(change.head)

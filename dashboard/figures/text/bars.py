@@ -59,12 +59,12 @@ def bars_of(names: Sequence[str], now: Float[np.ndarray, " name"], all_on: Float
     )
 
 
-def bars_svg(bars: Bars) -> str:
+def bars_svg(bars: Bars, n_rows: int = MOST) -> str:
     """A row for each name: a bar as long as its probability, and a stroke where it ended with all heads on.
 
-    It is as high for few names as for many, so that what stands below it keeps its place.
+    It has room for `n_rows`, however many names there are, so that what stands below it keeps its place.
     """
-    width, height = WORDS + 10 + LENGTH + NUMBERS, ROW * MOST + 4
+    width, height = WORDS + 10 + LENGTH + NUMBERS, ROW * n_rows + 4
     svg = ET.Element("svg", xmlns="http://www.w3.org/2000/svg", width="100%", viewBox=f"0 0 {width} {height}")
     for row, (name, share) in enumerate(zip(bars.names, bars.now.tolist(), strict=True)):
         middle, is_said = ROW * row + ROW / 2 + 2, row == bars.said

@@ -13,8 +13,10 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.generation.fetching import fetching, fetching_table
 from attention_sieve.core.roles.question import PassedText
 from attention_sieve.dashboard import state
+from attention_sieve.dashboard.components.drawing import drawing
 from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
 from attention_sieve.dashboard.figures.text.arcs import visible
+from attention_sieve.dashboard.figures.text.bars import bars_of, bars_svg, read_names
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.files.provenance import command
 from attention_sieve.dashboard.plain import plain, show_error
@@ -48,7 +50,13 @@ def next_token(visit: Visit, screen: PassedText, heads: list[Head]) -> None:
     with section:
         st.subheader(wording.NEXT_TOKEN)
         ask_which_token(screen, tokens.position)
-        _table(visit, screen, tokens)
+        before, after = np.exp(tokens.log_probabilities)
+        names = read_names(tokens.names)
+        st.markdown(wording.says(names, "probability", (before, after), visit.choice.off))
+        bars = bars_of(names, after, before if visit.choice.off else None)
+        drawing(bars_svg(bars), key="says", label=bars.description)
+        with st.expander(wording.AS_TABLE):
+            _table(visit, screen, tokens)
         st.text_input(wording.ASKED, key=ASKED, help=wording.ASKED_HELP, bind="query-params", persist_state="session")
         if error is not None:
             show_error(error)

@@ -158,9 +158,8 @@ def _draw(visit: Visit, screen: PassedText, beside: "Beside | None") -> bool | N
         text_attention = arcs()
     if not first_screen_is_drawn():
         return None
-    if screen.text_attention.causal:
-        with right:
-            _next_token(visit, screen, heads)
+    with right:
+        _says(visit, screen, heads)
     _about(visit, screen, text_attention, tested, heads, below)
     return tested is not None
 
@@ -249,11 +248,11 @@ def _switches(visit: Visit, heads: list[Head], below: DeltaGenerator) -> None:
         switch_buttons(visit.choice, [head for head in heads if head not in visit.removed])
 
 
-def _next_token(visit: Visit, screen: PassedText, heads: list[Head]) -> None:
+def _says(visit: Visit, screen: PassedText, heads: list[Head]) -> None:
     # imports pandas, for which the first grid does not wait
-    from attention_sieve.dashboard.views.inspect.next_token import next_token
+    from attention_sieve.dashboard.views.inspect.says import says
 
-    next_token(visit, screen, [head for head in heads if head not in visit.removed])
+    says(visit, screen, [head for head in heads if head not in visit.removed])
 
 
 def _about(

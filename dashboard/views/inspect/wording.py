@@ -1,10 +1,12 @@
 """Sentences of the page Inspect."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from jaxtyping import Float
 
+from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.generation.attribution import Parts
 from attention_sieve.core.generation.fetching import Fetching
 from attention_sieve.core.roles.measures import Scale
@@ -14,6 +16,9 @@ from attention_sieve.dashboard.figures.appearance import WORDS
 from attention_sieve.dashboard.figures.figure import counted, percent
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.wording import RESTS_ON_FIRST
+
+if TYPE_CHECKING:
+    from attention_sieve.core.passes.outputs import Unit
 
 PROMISE: Final = "See what every attention head of a model looks at."
 LOOK: Final = "Look"
@@ -33,6 +38,30 @@ COLUMN_P: Final = (
 )
 COLUMN_TEXTS: Final = "Number of texts in which the role is applicable."
 COLUMN_CONSTANT: Final = "(mean): the score hardly varies, so its mean decides without a test."
+
+SAYS: Final = "What it says"
+AS_TABLE: Final = "As a table"
+
+
+def says(
+    names: Sequence[str],
+    unit: "Unit",
+    values: tuple[Float[np.ndarray, " choice"], Float[np.ndarray, " choice"]],
+    off: Sequence[Head],
+) -> str:
+    """What a model says; `values` with all heads on, and without those that are off."""
+    before, after = (_said(names, unit, of_pass) for of_pass in values)
+    if not off:
+        return f"It says {before}."
+    without = head_name(*off[0]) if len(off) == 1 else counted(len(off), "head")
+    still = "still " if unit != "value" and values[0].argmax() == values[1].argmax() else ""
+    return f"Without {without} it {still}says {after}; with all heads on, {before}."
+
+
+def _said(names: Sequence[str], unit: "Unit", values: Float[np.ndarray, " choice"]) -> str:
+    if unit == "value":
+        return ", ".join(f"{value:.3f}" for value in values.tolist())
+    return f"*{plain(names[int(values.argmax())])}* ({percent(float(values.max()), 0)})"
 
 
 def column_mean(scale: Scale) -> str:
