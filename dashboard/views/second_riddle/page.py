@@ -123,7 +123,7 @@ def _say(text: Text, search: FewestHeads | None, tried: Tried, tokens: "tuple[Ne
         return
     is_riddle = text == RIDDLE
     verdict = verdict_of(tried.off, is_changed=is_changed(before, now), pairs=PAIRS if is_riddle else ())
-    if is_riddle and verdict == "found":
+    if is_riddle and verdict == "found" and len(tried.off) == 2:
         numbers += f". {wording.others()}"
     elif is_riddle and tried.is_hinted:
         numbers += f". {wording.hint()}"
