@@ -15,6 +15,7 @@ from attention_sieve.core.passes.batches import model_inputs
 from attention_sieve.core.passes.outputs import Said
 from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.texts.text import Text
+from attention_sieve.dashboard.controls import is_pair_here
 from attention_sieve.dashboard.views.second_riddle import wording
 from attention_sieve.dashboard.views.second_riddle.verdict import PAIRS, RIDDLE, among, verdict_of
 
@@ -54,6 +55,10 @@ def test_without_the_decoder_the_page_says_how_to_get_it_and_is_not_offered(app)
     at = app("second-riddle")
     assert at.info[0].value == wording.NOT_YET
     assert "secondriddle" not in at.session_state["pages"]
+
+
+def test_the_decoder_is_no_checkpoint_to_compare_the_bundled_one_with(decoder):
+    assert not is_pair_here()
 
 
 def test_hint_and_answer_are_said_with_what_plain_transformers_give(app, decoder):
