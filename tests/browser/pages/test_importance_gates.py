@@ -24,7 +24,7 @@ def test_gates_are_trained_looked_at_step_by_step_and_deleted(visit, classifier,
     expect(page.get_by_text("penalty 0.1, step 0")).to_be_visible()
     expect(cells).to_have_text(["0.9"] * 6)
     assert len(last) == 6
-    expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(2)
+    expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(3)  # two of gates, and the picture's
     expect_fits(page)
     expect_accessible(page)
     resize(page, "narrow")

@@ -196,6 +196,8 @@ def rows_seen_with_the_grid(page):
     seen = grid_of(page).get_by_role("gridcell")
     right, bottom = map(max, zip(*seen.evaluate_all(corners)))
     first, top = tokens(page).first.bounding_box(), seen.first.bounding_box()["y"]
+    if first is None:  # it is being drawn anew
+        return 0
     end = arcs(page).locator(".status").bounding_box()["y"]
     is_apart = first["x"] >= right or first["y"] >= bottom
     if top < 0 or bottom > page.viewport_size["height"] or not is_apart:
