@@ -11,14 +11,13 @@ from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.folders import checkpoints_folder
 from attention_sieve.core.checkpoints.saved_runs import delete_run
 from attention_sieve.core.finetuning.settings import TrainingSettings, default_settings
-from attention_sieve.core.running import PROGRESS
 from attention_sieve.dashboard import controls, costs, drawer, state, trainings
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.controls import from_home
-from attention_sieve.dashboard.figures.finetune import training_curve
 from attention_sieve.dashboard.plain import errors_shown, plain
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.finetune import wording
+from attention_sieve.dashboard.views.finetune.last_run import last_run
 from attention_sieve.dashboard.views.pickers import halves, numbers
 from attention_sieve.dashboard.views.training import runs as training_runs
 from attention_sieve.dashboard.views.training import wording as training_wording
@@ -48,25 +47,10 @@ def show() -> None:
 def _finetune() -> None:
     run = running_panel()
     if run is None:
-        _last_run()
+        last_run()
     with st.expander(wording.FORM, expanded=run is None), errors_shown():
         _form()
     _all_runs()
-
-
-def _last_run() -> None:
-    """What the run that ended last came to, and its curve; nothing where none has been measured."""
-    measured = [summary for summary in made_here() if summary.progress.held_out]
-    if not measured:
-        return
-    last = max(measured, key=lambda summary: (trainings.folder(summary.name) / PROGRESS).stat().st_mtime)
-    places, figure = frame.places(), training_curve(last.progress)
-    with places.finding:
-        start = plain(training_wording.short(last.checkpoint))
-        found = wording.last_run(plain(last.name), start, last.progress.held_out[-1].step)
-        frame.say_finding(found, plain(training_wording.result(last.progress)))
-    with places.picture:
-        st.vega_lite_chart(figure.marks(), figure.spec, width="stretch", alt=figure.description, key="last run")
 
 
 def _form() -> None:

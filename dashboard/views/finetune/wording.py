@@ -50,6 +50,11 @@ SETTINGS_NOTE: Final = (
 )
 OFF: Final = "off"
 MADE_HERE: Final = "Fine-tuned here"
+AT: Final = "Heads at step"
+AT_HELP: Final = (
+    "The roles of the heads over the texts of the sidebar: at 0 those of the checkpoint from which the run began, then "
+    "at each step that it saved."
+)
 
 
 def start(checkpoint: str) -> str:

@@ -2,11 +2,13 @@
 
 import json
 import os
+import shutil
 from dataclasses import replace
 from threading import Event
 
+import numpy as np
 import pytest
-from reading import button, said, told
+from reading import button, said, scores_in, sent, told
 
 from attention_sieve.core.checkpoints.saved_runs import delete_run
 from attention_sieve.core.errors import AnalysisError
@@ -356,6 +358,22 @@ def test_only_a_result_above_chance_is_a_success_and_wrong_texts_are_shown_as_te
     for table in tables:
         assert table.columns.tolist() == ["label", "predicted", "text"]
         assert table.values.tolist() == [["cats", "<b>dogs</b>", HOSTILE]]
+
+
+def test_the_heads_of_the_last_run_are_those_of_the_step_on_the_slider(app, store, small):
+    trained = small("bert", "SequenceClassification", num_labels=2, initializer_range=0.9)
+    begun = {"checkpoint": str(small("bert")), "corpus_text": "The cat sat.\nA dog ran to me."}
+    journal = Journal(store / "checkpoints" / "ended", begun["checkpoint"])
+    journal.validation(of_30(27).validation)
+    journal.plan(51)
+    journal.held_out(of_30(27).held_out[0])
+    shutil.copytree(trained, journal.folder / "checkpoint-51")
+    journal.end("finished")
+    at = app("fine-tune", **begun)
+    for step, checkpoint in ((51, str(trained)), (0, begun["checkpoint"])):
+        at.select_slider(key="trained until").set_value(step).run()
+        expected = sent(app("roles", **begun | {"checkpoint": checkpoint}), "Roles of the heads")
+        np.testing.assert_array_equal(scores_in(sent(at, "Heads of")), scores_in(expected))
 
 
 def test_a_run_is_begun_seen_by_all_found_by_another_program_and_resumed_once_its_own_is_gone(
