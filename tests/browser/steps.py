@@ -313,6 +313,17 @@ def give_file(page, name, content):
     wait_for(page, is_shown, bool)
 
 
+def downloaded(page, button):
+    """The file that a click brings, and a second click where none comes: see `give_file`."""
+    try:
+        with page.expect_download(timeout=PATIENCE / 6) as waiting:
+            button.click()
+    except TimeoutError:
+        with page.expect_download() as waiting:
+            button.click()
+    return waiting.value
+
+
 def error(page):
     return page.get_by_test_id("stAlertContentError")
 

@@ -7,6 +7,7 @@ import streamlit as st
 
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.finding import RoleSettings
+from attention_sieve.core.roles.roles import COARSE_ROLES
 from attention_sieve.core.running import PROGRESS
 from attention_sieve.dashboard import controls, state, trainings
 from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
@@ -84,6 +85,5 @@ def _grid(visit: Visit, tested: corpora.Corpus) -> None:
     n_layers, n_heads = tested.tests.mean.shape[1:]
     heads = state.chosen_heads(n_layers, n_heads, (0, 0))
     selection = head_selection("heads of the run", heads, (visit.engine.files.fingerprint, state.n_pushed()))
-    show_role_grid(
-        grid_over(visit, tested, label), selection, file="heads of the run", facts=corpora.facts(visit, tested)
-    )
+    grid = replace(grid_over(visit, tested, label), shown=[role for role in COARSE_ROLES if role in tested.tests.roles])
+    show_role_grid(grid, selection, file="heads of the run", facts=corpora.facts(visit, tested))

@@ -10,7 +10,20 @@ import pytest
 from looks import darken, expect_accessible, expect_fits, resize
 from playwright.sync_api import expect
 from safetensors.torch import load_file, save_file
-from steps import arcs, cell, chosen, grid_of, links, settle, shifted, steady, tokens, type_texts, wait_for
+from steps import (
+    arcs,
+    cell,
+    chosen,
+    downloaded,
+    grid_of,
+    links,
+    settle,
+    shifted,
+    steady,
+    tokens,
+    type_texts,
+    wait_for,
+)
 
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
 from attention_sieve.dashboard.views.lessons.content import ENGLISH
@@ -398,10 +411,9 @@ def test_a_sheet_to_print_is_one_page_of_a4(visit, browser, tmp_path):
     page, paper = visit("/lessons"), browser.new_page()
     page.locator("summary", has_text="For teachers").click()
     for lesson in range(1, len(LESSONS)):  # the last one is offered once there is a pair
-        with page.expect_download() as download:
-            page.locator("[class*=st-key-sheet-] button").nth(lesson - 1).click()
-        path = tmp_path / download.value.suggested_filename
-        download.value.save_as(path)
+        sheet = downloaded(page, page.locator("[class*=st-key-sheet-] button").nth(lesson - 1))
+        path = tmp_path / sheet.suggested_filename
+        sheet.save_as(path)
         paper.goto(path.as_uri())
         assert len(re.findall(rb"/Type\s*/Page\b(?!s)", paper.pdf(prefer_css_page_size=True))) == 1, lesson
     paper.close()
