@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from attention_sieve.core.comparison.swap_output import SwapOutput
     from attention_sieve.core.generation.attribution import Attribution
     from attention_sieve.core.generation.continuation import Continuation
-    from attention_sieve.core.passes.outputs import HeadOutput, NextTokens, OutputChange, Prediction, Said
+    from attention_sieve.core.passes.outputs import HeadOutput, NextTokens, OutputChange, Prediction
 
 LOOKS_BYTES: Final = 12 * 2**20
 """Limit of the looks in memory, about 80 sentences. They have a memory of their own: every typed text brings one, which
@@ -181,17 +181,17 @@ def expected_next(
     return next_tokens(checkpoint, prepare(checkpoint, text, settings, truncate=True), settings, position, asked)
 
 
-def said_without(
+def token_leads(
     checkpoint: Checkpoint, text: Text, settings: PassSettings, heads_off: tuple[tuple[Head, ...], ...], token: int
-) -> "tuple[Said, ...]":
-    """What a causal model says after a text without each of several sets of heads; as `said_without`.
+) -> tuple[float, ...]:
+    """The lead of a next token without each of several sets of heads; as `outputs.token_leads`.
 
     Raises: TextTooLong.
     """
     from attention_sieve.core.passes import outputs
 
     prepared = prepare(checkpoint, text, settings)
-    return outputs.said_without(checkpoint, prepared, settings.kind, heads_off, token)
+    return outputs.token_leads(checkpoint, prepared, settings.kind, heads_off, token)
 
 
 def added_to_logit(

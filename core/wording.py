@@ -5,7 +5,7 @@ from typing import Final
 from attention_sieve.core.statistics.means import LEAST_DOCUMENTS
 
 LEAST_P: Final = 0.001
-"""Below it a p-value is said to be less: what it rests on does not carry more digits."""
+"""A p-value below it is said to be below it."""
 
 
 def p_number(p: float) -> str:

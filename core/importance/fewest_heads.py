@@ -5,14 +5,11 @@ Does not import torch: what the model says is measured by whoever searches.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from attention_sieve.core.attention.settings import Head
-
-if TYPE_CHECKING:
-    from attention_sieve.core.passes.outputs import Said
 
 MOST_HEADS: Final = 5
 """Of a set."""
@@ -23,8 +20,8 @@ N_ADDED: Final = 24
 N_DRAWN: Final = 20
 """Sets drawn at random."""
 Heads = tuple[Head, ...]
-Measure = Callable[[Sequence[Heads]], "Sequence[Said]"]
-"""What the model says without each of some sets."""
+Measure = Callable[[Sequence[Heads]], Sequence[float]]
+"""Lead of the word without each of some sets: its logit minus the highest of the others."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +30,6 @@ class FewestHeads:
 
     heads: Heads
     """Sorted; none if no set that was tried changes the word."""
-    said: "Said"
-    """Without them, or without the set that leaves the word the smallest lead."""
     n_tried: int
     """Sets that were measured; among them every head alone."""
 
@@ -53,7 +48,7 @@ def fewest_heads(
     """
     n_layers, n_heads = shape
     most = n_layers * n_heads + (MOST_HEADS - 1) * N_GOING_ON * N_ADDED
-    tried: dict[Heads, Said] = {}
+    tried: dict[Heads, float] = {}
 
     def measured(sets: Iterable[Heads]) -> list[Heads]:
         """These sets, that with the smallest lead first."""
@@ -62,7 +57,7 @@ def fewest_heads(
             alike = [heads for heads in new if heads[0][0] == layer]
             tried.update(zip(alike, measure(alike), strict=True))
             report(len(tried), most)
-        return sorted(new, key=lambda heads: tried[heads].lead)
+        return sorted(new, key=tried.__getitem__)
 
     going_on = alone = measured(((layer, head),) for layer in range(n_layers) for head in range(n_heads))
     further = [head for (head,) in alone[:N_ADDED]]
@@ -70,11 +65,10 @@ def fewest_heads(
         if n_in_set > 1:
             grown = [(heads, head) for heads in going_on[:N_GOING_ON] for head in further if head not in heads]
             going_on = measured(tuple(sorted((*heads, head))) for heads, head in grown)
-        if tried[going_on[0]].lead < 0:
+        if tried[going_on[0]] < 0:
             break
-    best = min(tried, key=lambda heads: tried[heads].lead)
-    said = tried[best]
-    return FewestHeads(best if said.lead < 0 else (), said, len(tried))
+    best = min(tried, key=tried.__getitem__)
+    return FewestHeads(best if tried[best] < 0 else (), len(tried))
 
 
 def drawn_at_random(n_in_set: int, shape: tuple[int, int], seed: int = 0) -> list[Heads]:

@@ -71,19 +71,6 @@ class NextTokens:
     """Id of the token that follows in the text, one of `ids`; None after the last one."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Said:
-    """What a causal language model says after a text, beside one next token that is asked about."""
-
-    token: int
-    """Id of the likeliest one."""
-    lead: float
-    """Logit of the one asked about minus the highest of the others; below 0 it is not the likeliest."""
-    of_asked: float
-    of_token: float
-    """Probabilities of the one asked about, and of the likeliest."""
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OutputChange:
     """A checkpoint's output for one text, before and after heads are switched off."""
@@ -158,23 +145,19 @@ def next_tokens(
     )
 
 
-def said_without(
+def token_leads(
     checkpoint: Checkpoint, text: PassText, kind: Kind, heads_off: Sequence[tuple[Head, ...]], token: int
-) -> tuple[Said, ...]:
-    """What a causal language model says after a text without each of several sets of heads.
+) -> tuple[float, ...]:
+    """Logit of a next token minus the highest of the others, without each of several sets of heads; below 0 a causal
+    language model says another one after the text.
 
     Args:
-        token: id of the next token whose lead is wanted.
+        token: its id.
     """
     logits = _logits_without(checkpoint, text, kind, heads_off, _last_own_token(text))
-    shares, others = logits.softmax(-1), logits.clone()
+    others = logits.clone()
     others[:, token] = -torch.inf
-    lead = logits[:, token] - others.max(-1).values
-    columns = (logits.argmax(-1), lead, shares[:, token], shares.max(-1).values)
-    return tuple(
-        Said(token=int(likeliest), lead=ahead, of_asked=of_asked, of_token=of_token)
-        for likeliest, ahead, of_asked, of_token in zip(*(values.tolist() for values in columns), strict=True)
-    )
+    return tuple((logits[:, token] - others.max(-1).values).tolist())
 
 
 def token_id(checkpoint: Checkpoint, asked: str) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import streamlit as st
 
-from attention_sieve.cache.looks import expected_next, said_without
+from attention_sieve.cache.looks import expected_next, token_leads
 from attention_sieve.cache.serving.requests import Report, Status
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.fewest_heads import FewestHeads, Heads, drawn_at_random, fewest_heads
@@ -19,7 +19,7 @@ from attention_sieve.dashboard.views.second_riddle import wording
 from attention_sieve.dashboard.views.text.on_screen import waiting
 
 if TYPE_CHECKING:
-    from attention_sieve.core.passes.outputs import NextTokens, Said
+    from attention_sieve.core.passes.outputs import NextTokens
 
 MOST_TOKENS: Final = 64
 """Of a sentence for which heads are searched."""
@@ -40,11 +40,11 @@ def is_changed(all_on: "NextTokens", now: "NextTokens") -> bool:
     return now.ids[int(now.log_probabilities[1].argmax())] != all_on.ids[0]
 
 
-def _said(visit: Visit, text: Text, token: int, sets: Sequence[Heads]) -> "tuple[Said, ...]":
+def _leads(visit: Visit, text: Text, token: int, sets: Sequence[Heads]) -> tuple[float, ...]:
     def report(_: Status) -> None:
         st.session_state.get("page")  # Streamlit ends a run only when it is called
 
-    work = (visit.engine, said_without, text, visit.settings, tuple(sets), token)
+    work = (visit.engine, token_leads, text, visit.settings, tuple(sets), token)
     return visit.inference.on_screen(*work, report=report)
 
 
@@ -57,7 +57,7 @@ def search_heads(visit: Visit, text: Text, looked: TextAttention, all_on: "NextT
     def search(report: Report) -> FewestHeads:
         return fewest_heads(
             (n_layers, n_heads),
-            partial(_said, visit, text, all_on.ids[0]),
+            partial(_leads, visit, text, all_on.ids[0]),
             lambda done, total: report(Status(done=done, total=total, seconds_left=None, n_waiting_before=0)),
         )
 
@@ -71,7 +71,7 @@ def search_heads(visit: Visit, text: Text, looked: TextAttention, all_on: "NextT
 def n_changed_at_random(visit: Visit, text: Text, token: int, n_in_set: int) -> int:
     """How many sets of heads, drawn at random, change the word; a few at a time, so that a click does not wait."""
     sets = drawn_at_random(n_in_set, (visit.engine.files.n_layers or 0, visit.engine.files.n_heads or 0))
-    said: list[Said] = []
+    leads: list[float] = []
     for first in range(0, len(sets), AT_ONCE):
-        said += _said(visit, text, token, sets[first : first + AT_ONCE])
-    return sum(each.lead < 0 for each in said)
+        leads += _leads(visit, text, token, sets[first : first + AT_ONCE])
+    return sum(lead < 0 for lead in leads)

@@ -33,13 +33,13 @@ STYLE: Final = Path(__file__).with_name("second_riddle.css")
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)
 OWN: Final = "sentence"
 """Key, and query parameter, of the reader's own sentence."""
-TRIED: Final = "second riddle"
-"""Key of what the reader has tried."""
+ATTEMPT: Final = "second riddle"
+"""Key of the reader's attempt."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tried:
-    """What the reader has done with a text."""
+class Attempt:
+    """What the reader has done with a text so far."""
 
     text: Text
     off: Heads = ()
@@ -70,23 +70,23 @@ def _riddle() -> None:
             text_attention, _ = visit.inference.look(engine, text, visit.settings, report=report)
         all_on = next_words(visit, text, ())
         search = None if text == RIDDLE else search_heads(visit, text, text_attention, all_on)
-        tried = _tried(text, () if search is None else search.heads)
-        now = next_words(visit, text, tried.off)
+        attempt = _attempt(text, () if search is None else search.heads)
+        now = next_words(visit, text, attempt.off)
         said, bars = st.columns([3, 2], gap="medium", vertical_alignment="center")
         with said:
-            _say(text, search, tried, (all_on, now))
+            _say(text, search, attempt, (all_on, now))
         with bars:
-            _bars(now, is_off=bool(tried.off))
+            _bars(now, is_off=bool(attempt.off))
     with buttons:
-        _buttons(tried)
+        _buttons(attempt)
     with places.picture:
-        _grid(text_attention, tried)
+        _grid(text_attention, attempt)
     with said:
-        if not tried.off or is_changed(all_on, now):
-            n_changed = n_changed_at_random(visit, text, all_on.ids[0], n_in_set := len(tried.off) or 2)
+        if not attempt.off or is_changed(all_on, now):
+            n_changed = n_changed_at_random(visit, text, all_on.ids[0], n_in_set := len(attempt.off) or 2)
             st.caption(wording.control(n_changed, n_in_set, read_names(all_on.names)[0]))
         if search is not None:
-            st.caption(wording.tried(search))
+            st.caption(wording.n_tried(search))
 
 
 def _own_sentence() -> str:
@@ -103,78 +103,78 @@ def _own_sentence() -> str:
     return (typed or "").strip()
 
 
-def _tried(text: Text, at_first: Heads) -> Tried:
-    tried: Tried | None = st.session_state.get(TRIED)
-    if tried is None or tried.text != text:
-        n_changes = 0 if tried is None else tried.n_changes + 1
-        tried = st.session_state[TRIED] = Tried(text=text, off=at_first, n_changes=n_changes)
-    return tried
+def _attempt(text: Text, at_first: Heads) -> Attempt:
+    attempt: Attempt | None = st.session_state.get(ATTEMPT)
+    if attempt is None or attempt.text != text:
+        n_changes = 0 if attempt is None else attempt.n_changes + 1
+        attempt = st.session_state[ATTEMPT] = Attempt(text=text, off=at_first, n_changes=n_changes)
+    return attempt
 
 
-def _say(text: Text, search: FewestHeads | None, tried: Tried, tokens: "tuple[NextTokens, NextTokens]") -> None:
+def _say(text: Text, search: FewestHeads | None, attempt: Attempt, tokens: "tuple[NextTokens, NextTokens]") -> None:
     before, now = tokens
     shares = np.exp(now.log_probabilities[1])
     word, said = read_names(before.names)[0], read_names(now.names)[int(shares.argmax())]
     st.markdown(wording.sentence(text.segments[0], word, said))
     share = float(shares[now.ids.index(before.ids[0])])
-    numbers = wording.numbers(word, float(np.exp(before.log_probabilities[0][0])), share, len(tried.off))
-    if search is not None and tried.off == search.heads:
+    numbers = wording.numbers(word, float(np.exp(before.log_probabilities[0][0])), share, len(attempt.off))
+    if search is not None and attempt.off == search.heads:
         frame.say_finding(wording.found(search, word, said), numbers)
         return
     is_riddle = text == RIDDLE
-    verdict = verdict_of(tried.off, is_changed=is_changed(before, now), pairs=PAIRS if is_riddle else ())
-    if is_riddle and verdict == "found" and len(tried.off) == 2:
+    verdict = verdict_of(attempt.off, is_changed=is_changed(before, now), pairs=PAIRS if is_riddle else ())
+    if is_riddle and verdict == "found" and len(attempt.off) == 2:
         numbers += f". {wording.others()}"
-    elif is_riddle and tried.is_hinted:
+    elif is_riddle and attempt.is_hinted:
         numbers += f". {wording.hint()}"
-    frame.say_finding(wording.finding(verdict, tried.off, (word, said), is_riddle=is_riddle), numbers)
+    frame.say_finding(wording.finding(verdict, attempt.off, (word, said), is_riddle=is_riddle), numbers)
 
 
-def _buttons(tried: Tried) -> None:
-    if tried.text == RIDDLE:
+def _buttons(attempt: Attempt) -> None:
+    if attempt.text == RIDDLE:
         st.button(
-            wording.SHOW if tried.is_hinted else wording.HINT,
+            wording.SHOW if attempt.is_hinted else wording.HINT,
             key="hint",
             icon=":material/lightbulb:",
             on_click=_change,
-            kwargs={"off": PAIRS[0]} if tried.is_hinted else {"is_hinted": True},
+            kwargs={"off": PAIRS[0]} if attempt.is_hinted else {"is_hinted": True},
         )
     st.button(
-        wording.ALL_ON, key="all on", icon=":material/power:", disabled=not tried.off, on_click=_change, args=((),)
+        wording.ALL_ON, key="all on", icon=":material/power:", disabled=not attempt.off, on_click=_change, args=((),)
     )
 
 
 def _change(off: Heads | None = None, *, is_hinted: bool | None = None) -> None:
-    tried: Tried = st.session_state[TRIED]
-    st.session_state[TRIED] = replace(
-        tried,
-        off=tried.off if off is None else off,
-        is_hinted=tried.is_hinted if is_hinted is None else is_hinted,
-        n_changes=tried.n_changes + 1,
+    attempt: Attempt = st.session_state[ATTEMPT]
+    st.session_state[ATTEMPT] = replace(
+        attempt,
+        off=attempt.off if off is None else off,
+        is_hinted=attempt.is_hinted if is_hinted is None else is_hinted,
+        n_changes=attempt.n_changes + 1,
     )
 
 
 def _toggle(heads: list[Head]) -> None:
     """Switch a clicked head off, or on again."""
     if heads:
-        _change(tuple(sorted({heads[-1]} ^ set(st.session_state[TRIED].off))))
+        _change(tuple(sorted({heads[-1]} ^ set(st.session_state[ATTEMPT].off))))
 
 
-def _grid(looked: TextAttention, tried: Tried) -> None:
+def _grid(looked: TextAttention, attempt: Attempt) -> None:
     n_layers, n_heads = looked.attention.shape[:2]
     layer = PAIRS[0][0][0]
     grid = RoleGrid(
-        label=wording.grid(tried.text.segments[0]),
+        label=wording.grid(attempt.text.segments[0]),
         scores=np.empty((0, n_layers, n_heads)),
         holds=np.empty((0, n_layers, n_heads), dtype=bool),
         tau=0,
         roles=(),
-        off=tried.off,
-        highlight=[(layer, head) for head in range(n_heads)] if tried.is_hinted else None,
+        off=attempt.off,
+        highlight=[(layer, head) for head in range(n_heads)] if attempt.is_hinted else None,
         sentences=_cell_sentences(looked),
         layers_across=True,
     )
-    role_grid(grid, Selection("riddle heads", [], tried.n_changes, _toggle), GridOnText(patterns=patterns_of(looked)))
+    role_grid(grid, Selection("riddle heads", [], attempt.n_changes, _toggle), GridOnText(patterns=patterns_of(looked)))
 
 
 def _cell_sentences(looked: TextAttention) -> list[list[str]]:

@@ -101,7 +101,7 @@ def control(n_changed: int, n_in_set: int, word: str) -> str:
     return f"Drawn at random, {n_changed or 'none'} of {N_DRAWN} {drawn} change *{plain(word)}*."
 
 
-def tried(search: FewestHeads) -> str:
+def n_tried(search: FewestHeads) -> str:
     return f"{search.n_tried:,} sets of heads were switched off to find this, each head alone among them."
 
 

@@ -12,7 +12,6 @@ from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoi
 from attention_sieve.core.checkpoints.sample_decoder import SAMPLE_DECODER
 from attention_sieve.core.importance.fewest_heads import MOST_HEADS, FewestHeads, drawn_at_random
 from attention_sieve.core.passes.batches import model_inputs
-from attention_sieve.core.passes.outputs import Said
 from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.controls import is_pair_here
@@ -118,7 +117,7 @@ def test_a_verdict_follows_from_what_is_measured_and_close_needs_a_head_of_a_pai
 
 @pytest.mark.parametrize("n_heads", range(MOST_HEADS + 1))
 def test_what_the_search_has_found_is_said_as_far_as_it_has_searched(n_heads):
-    said = wording.found(FewestHeads(tuple((0, head) for head in range(n_heads)), Said, 300), "Mary", "the")
+    said = wording.found(FewestHeads(tuple((0, head) for head in range(n_heads)), 300), "Mary", "the")
     assert len(re.sub(r"\*\*L\d H\d\*\*(,| and)?", "", said).split()) <= LONGEST_FINDING
     assert ("fewer may do" in said) == (n_heads > 2)
     assert ("that was tried" in said) == (n_heads == 0)
