@@ -38,8 +38,9 @@ def last_run() -> None:
     start = plain(training_wording.short(last.checkpoint))
     with places.finding:
         found = wording.last_run(plain(last.name), start, last.progress.held_out[-1].step)
-        frame.say_finding(found, plain(training_wording.result(last.progress)))
-    with places.picture:
+        result = plain(training_wording.result(last.progress))
+        frame.say_finding(found, f"{result[:1].upper()}{result[1:]}.")
+    with places.picture, st.container(key="last run and heads"):
         left, right = halves()
         with right:
             st.vega_lite_chart(figure.marks(), figure.spec, width="stretch", alt=figure.description, key="last run")
