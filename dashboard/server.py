@@ -34,7 +34,7 @@ from attention_sieve.dashboard.web.departures import Departures
 from attention_sieve.dashboard.web.few_uploads import FewUploads
 from attention_sieve.dashboard.web.few_visits import FewVisits, bounds, log_exhaustion_rarely, raise_descriptor_limit
 from attention_sieve.dashboard.web.first_page import first_page
-from attention_sieve.dashboard.web.kept_downloads import keep_addresses_of_files
+from attention_sieve.dashboard.web.kept_downloads import keep_downloads
 from attention_sieve.dashboard.web.own_site import OwnSiteOnly
 from attention_sieve.dashboard.web.scripts import Scripts
 
@@ -89,7 +89,7 @@ sys.setswitchinterval(0.001)
 # What Streamlit has imported stays until the end. A search for garbage in it would hold the first visit back for 50 ms.
 gc.freeze()
 few_arenas()
-keep_addresses_of_files()
+keep_downloads()
 n_descriptors = raise_descriptor_limit()
 first, *others = offered_pages()
 routes = [Route(f"/{address}", _send) for address in ("", *(page.address for page in others))]

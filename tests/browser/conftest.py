@@ -187,7 +187,7 @@ def visit(server, kept_context, request):
         page.add_init_script("localStorage.clear()")  # what an earlier visitor unfolded is folded again
         slow_down(page)
         page.on("pageerror", lambda error: wrong.append(f"script error: {error.stack or error}"))
-        page.on("console", lambda message: _is_wrong(message) and wrong.append(message.text))
+        page.on("console", lambda message: _is_wrong(message) and wrong.append(_said_by(message)))
         page.on("dialog", lambda dialog: (wrong.append(f"dialog: {dialog.message}"), dialog.dismiss()))
         page.on("request", lambda request: _is_local(request.url, server) or wrong.append(request.url))
         page.on("websocket", lambda socket: _is_local(socket.url, server) or wrong.append(socket.url))
@@ -221,6 +221,10 @@ def _said(page):
 def _is_wrong(message):
     vega_warns = message.type == "warning" and message.text.startswith("WARN")
     return vega_warns or message.type == "error"
+
+
+def _said_by(message):
+    return f"{message.text} ({message.location['url']})"
 
 
 def _is_local(url, server):

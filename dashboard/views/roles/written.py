@@ -66,7 +66,7 @@ def _own(name: str) -> None:
         st.button("Change", key=f"change {look.letter}", on_click=change, type="tertiary")
         st.download_button(
             "Save",
-            rules.toml_of(rules.table_of(role)),
+            partial(rules.toml_of, rules.table_of(role)),
             file_name=f"{role.name}.toml",
             mime="application/toml",
             key=f"save {look.letter}",

@@ -3,13 +3,14 @@ from streamlit.runtime import media_file_manager
 from streamlit.runtime.media_file_manager import MediaFileManager
 from streamlit.runtime.memory_media_file_storage import MemoryMediaFileStorage
 
-from attention_sieve.dashboard.web.kept_downloads import keep_addresses_of_files
+from attention_sieve.dashboard.web.kept_downloads import keep_downloads
 
 
 @pytest.fixture
 def manager(monkeypatch):
     monkeypatch.setattr(MediaFileManager, "add_deferred", MediaFileManager.add_deferred)
-    keep_addresses_of_files()
+    monkeypatch.setattr(MediaFileManager, "execute_deferred", MediaFileManager.execute_deferred)
+    keep_downloads()
     return MediaFileManager(MemoryMediaFileStorage("/media"))
 
 
@@ -50,3 +51,20 @@ def test_a_file_whose_button_is_gone_is_forgotten(manager, run_page):
     manager.remove_orphaned_files()
     assert manager._deferred_callables == {}
     assert manager._deferred_ids_by_session == {}
+
+
+def test_a_file_that_was_made_can_be_fetched_after_the_runs_of_other_readers(manager, run_page):
+    address = run_page("one", b"first")
+    url = manager.execute_deferred(address)
+    for number in range(20):
+        run_page(f"reader {number}", b"second")
+    run_page("one", b"third")
+    assert manager._storage.get_file(url.rpartition("/")[2]).content == b"first"
+
+
+def test_no_more_than_the_files_made_last_are_kept(manager, run_page):
+    for number in range(50):
+        manager.execute_deferred(run_page("one", b"%d" % number))
+    run_page("one", b"last")
+    run_page("one", b"last")
+    assert len(manager._file_metadata) == 32
