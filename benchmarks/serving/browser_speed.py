@@ -1,4 +1,4 @@
-"""Waiting times in Chromium: first grid, tau to redrawn grid, click to arcs, typed sentence to redrawn grid.
+"""Waiting times in Chromium: first paint and grid, tau to redrawn grid, click to arcs, typed sentence to redrawn grid.
 
 The last three are measured again for a decoder of 270 heads, and printed as so many times those of the bundled
 checkpoint.
@@ -178,15 +178,17 @@ def first_grid(browser: Browser, store: Path, empty: Path) -> None:
                 waits.append(visit(browser, server.address, part, begun)[0])
     report_ratio("start of the server", 1.5, *starts)
     visits: list[list[float]] = [[], []]
-    shifts = []
+    shifts, painted = [], []
     with serve(empty.parent, empty) as empty_server, serve(store) as server:
         for number in range(VISITS + 1):
-            wait = visit(browser, empty_server.address, EMPTY[1], time.time())[0]
-            wait_grid, shift = visit(browser, server.address, GRID, time.time(), settles=3 * SETTLES)
+            wait, _, _ = visit(browser, empty_server.address, EMPTY[1], time.time())
+            wait_grid, shift, paint = visit(browser, server.address, GRID, time.time(), settles=3 * SETTLES)
             if number:  # the first visit makes the server warm
                 visits[0].append(wait)
                 visits[1].append(wait_grid)
                 shifts.append(shift)
+                painted.append(paint)
+    report("first paint of a visit", 0.3, painted)
     report_ratio("new visitor of a warm server", 1.7, *visits)
     print(
         f"{'layout shift of a visit (share of the window)':<44}{0.1:>7.1f}{statistics.median(shifts):>9.2f}"
@@ -195,8 +197,9 @@ def first_grid(browser: Browser, store: Path, empty: Path) -> None:
     )
 
 
-def visit(browser: Browser, address: str, part: str, begun: float, settles: int = 0) -> tuple[float, float]:
-    """Milliseconds until a new visitor sees a part of the page, and the layout shift until the page has settled."""
+def visit(browser: Browser, address: str, part: str, begun: float, settles: int = 0) -> tuple[float, float, float]:
+    """Milliseconds until a new visitor sees a part of the page, the layout shift until the page has settled, and the
+    milliseconds from the answer of the server to the first paint."""
     page = browser.new_page(viewport=WINDOW)
     page.add_init_script(FROM_THE_START.replace("PART", part))
     page.goto(address)
@@ -204,8 +207,9 @@ def visit(browser: Browser, address: str, part: str, begun: float, settles: int 
     page.wait_for_selector(FINISHED, timeout=LONG)
     page.wait_for_timeout(settles)
     wait, shift = page.evaluate("window.drawn") - 1000 * begun, page.evaluate("window.shifted")
+    painted = page.evaluate("performance.getEntriesByName('first-paint')[0].startTime")
     page.close()
-    return wait, shift
+    return wait, shift, painted
 
 
 def report_ratio(what: str, goal: float, empty: list[float], grid: list[float]) -> None:

@@ -1,4 +1,5 @@
-"""Streamlit's page, with all that the first screen needs at the end of its head; README.md says why of each piece."""
+"""Streamlit's page, with all that the first screen needs at the end of its head, and the shape of a page until one is
+drawn; README.md says why of each piece."""
 
 import logging
 import re
@@ -41,7 +42,8 @@ def first_page(static: Path = _STATIC) -> str:
     scripts = [f"<script>\n{(_WEB / name).read_text('utf-8')}</script>" for name in SCRIPTS]
     present = f'<style id="present" media="not all">\n{(_WEB / "present.css").read_text("utf-8")}</style>'
     added = (*links, f"<style>\n{room}</style>", present, *scripts, "</head>")
-    return page.replace("</head>", "\n".join(added))
+    skeleton = f"<body>\n{(_WEB / 'skeleton.html').read_text('utf-8')}"
+    return page.replace("</head>", "\n".join(added)).replace("<body>", skeleton)
 
 
 def scripts_of(widgets: tuple[str, ...], static: Path = _STATIC) -> list[str]:

@@ -38,3 +38,14 @@ def test_a_page_finds_something_and_its_whole_picture_is_on_a_projector(visit, a
     for drawn in page.locator(".st-key-picture").locator("svg.marks, canvas, [role=grid]").all():
         box = drawn.bounding_box()
         assert box["y"] + box["height"] <= PROJECTOR["height"], box
+
+
+def test_a_page_has_a_shape_before_its_scripts_and_afterwards_its_own(visit, server, kept_context):
+    expect(visit("/roles").locator("#skeleton")).to_be_hidden()
+    page = kept_context.new_page()
+    page.route("**/static/js/**", lambda route: route.abort())
+    page.goto(f"{server}/roles")
+    expect(page.locator("#skeleton > :visible")).to_have_count(3)
+    page.goto(server)
+    expect(page.locator("#skeleton > :visible")).to_have_count(4)
+    page.close()
