@@ -199,7 +199,7 @@ def series_channel(channel: Any, labels: Sequence[str], looks: Sequence[object])
 def series_line(rows: "alt.Chart", labels: Sequence[str]) -> "alt.Chart":
     """A line for each series in a colour and dash of its own, through rows that have their positions."""
     color, dash = series_channel(alt.Color, labels, HEAD_COLORS), series_channel(alt.StrokeDash, labels, DASHES)
-    return rows.mark_line(strokeWidth=2, aria=False).encode(color=color, strokeDash=dash)
+    return rows.mark_line(strokeWidth=2).encode(color=color, strokeDash=dash)
 
 
 def series_points(rows: "alt.Chart", labels: Sequence[str], tooltip: "list[alt.Tooltip]", size: int) -> "alt.Chart":
@@ -227,7 +227,7 @@ def role_curves(
 def learning_curve(rows: "alt.Chart", is_validation: bool, tooltip: "list[alt.Tooltip]") -> "list[alt.Chart]":
     """A line with its points: blue and round for training texts, else orange, square, and dashed beside the former."""
     number, shape, dash = (1, "square", [5, 3]) if is_validation else (0, "circle", [1, 0])
-    look = {"aria": False, "color": HEAD_COLORS[number]}
+    look = {"color": HEAD_COLORS[number]}
     points = rows.mark_point(filled=True, opacity=1, shape=shape, size=30, **look)
     return [rows.mark_line(strokeWidth=2, strokeDash=dash, **look), points.encode(tooltip=tooltip)]
 

@@ -82,9 +82,7 @@ def _spec(names: tuple[str, ...], beside: tuple[str, ...], scale: Scale, ends: a
     interval = rows_of("head").mark_rule(strokeWidth=3, opacity=0.6)
     score = rows_of("head").mark_point(color=SCORE, fill=SCORE, size=130, strokeWidth=2, opacity=1, cursor="pointer")
     others = rows_of("beside").mark_point(color=INK, size=80, strokeWidth=1.6, opacity=1)
-    distance = rows_of("distance").mark_text(
-        aria=False, color=INK, align="right", baseline="bottom", dy=-5, fontSize=11
-    )
+    distance = rows_of("distance").mark_text(color=INK, align="right", baseline="bottom", dy=-5, fontSize=11)
     is_held = alt.when("datum.holds").then(alt.value(1)).otherwise(alt.value(0))
     return template(
         alt.layer(

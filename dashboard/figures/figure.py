@@ -3,7 +3,7 @@ heads that a click on a mark selects."""
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -104,7 +104,39 @@ def template(chart: "alt.LayerChart", *, title: str, reading: Sequence[str] = ()
     styled = styled.configure_axis(labelColor=INK, titleColor=INK).configure_legend(labelColor=INK, titleColor=INK)
     spec: Spec = styled.to_dict(validate=False)
     del spec["data"]
+    for unit in _units(spec):
+        _name_marks(unit)
     return spec
+
+
+def _units(spec: Spec) -> Iterator[Spec]:
+    """The parts of a chart that draw marks of one kind each."""
+    for part in spec.get("layer", ()):
+        yield from _units(part)
+    if "mark" in spec:
+        yield spec
+
+
+def _name_marks(unit: Spec) -> None:
+    """Give marks what their tooltip says as their name for screen readers; those without one have none.
+
+    Vega would name each by all that places it, unrounded.
+    """
+    encoding = unit["encoding"]
+    if "description" in encoding:
+        return
+    said = [_of_tooltip(field) for field in encoding.get("tooltip") or ()]
+    if said:
+        encoding["description"] = {"value": {"expr": " + '; ' + ".join(said)}}
+    else:
+        unit["mark"]["aria"] = False
+
+
+def _of_tooltip(field: Spec) -> str:
+    """A line of a tooltip as an expression of Vega."""
+    value = f"datum[{json.dumps(field['field'])}]"
+    number = f"format({value}, {json.dumps(field['format'])})" if "format" in field else value
+    return f"{json.dumps(field['title'] + ': ')} + (isValid({value}) ? {number} : '')"
 
 
 def counted(number: int, noun: str) -> str:
@@ -112,8 +144,14 @@ def counted(number: int, noun: str) -> str:
 
 
 def interval(low: float, high: float, number: str, missing: str = "") -> str:
-    """Both ends of an interval in a number format, or what stands for an interval that there is not (NaN)."""
-    return missing if isnan(low) else f"{low:{number}} to {high:{number}}"
+    """Both ends of an interval in a number format, or what stands for an interval that there is not (NaN); with as many
+    decimals each, so 0.130 to 0.151."""
+    if isnan(low):
+        return missing
+    ends = [f"{end:{number}}".partition(".") for end in (low, high)]
+    decimals = max(len(part) for _, _, part in ends)
+    is_padded = decimals and not any("e" in "".join(end) for end in ends)
+    return " to ".join(f"{whole}.{part:0<{decimals}}" if is_padded else whole + dot + part for whole, dot, part in ends)
 
 
 def percent(share: float, decimals: int | None = None) -> str:

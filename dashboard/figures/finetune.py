@@ -81,8 +81,8 @@ def _fixed_rows(progress: Progress, points: pd.DataFrame, measure: Measure) -> p
 def _spec(measure: Measure, last: int, most_loss: float) -> Spec:
     # Marks have no names for screen readers: a kind may have no marks, and the description is complete.
     x = steps_position("step", "training step", last)
-    span = rows_of("span").mark_rule(aria=False, color=INK, strokeOpacity=0.4)
-    saved = rows_of("saved").mark_rule(aria=False, color=INK, strokeWidth=3)
+    span = rows_of("span").mark_rule(color=INK, strokeOpacity=0.4)
+    saved = rows_of("saved").mark_rule(color=INK, strokeWidth=3)
     axis = span.encode(x=x, x2=alt.X2("end"), y=alt.YValue(LOSS_HEIGHT))
     ticks = saved.encode(
         x=x, y=alt.YValue(HEIGHT - TICK), y2=alt.Y2Value(HEIGHT), tooltip=tooltips(("step", "saved at step"))
@@ -104,7 +104,7 @@ def _losses(x: "alt.X", most: float) -> "alt.LayerChart":
     scale = alt.Scale(domain=[0, most], range=[LOSS_HEIGHT, 0], nice=False)
     loss = alt.Y("value:Q", title="loss", scale=scale, axis=alt.Axis(tickCount=5))
     trained, held_out = rows_of("loss").encode(x=x, y=loss), rows_of("validation loss").encode(x=x, y=loss)
-    note = rows_of("note").mark_text(aria=False, color=INK, fontSize=11, align="left", baseline="top", dy=12)
+    note = rows_of("note").mark_text(color=INK, fontSize=11, align="left", baseline="top", dy=12)
     return alt.layer(
         *learning_curve(trained, False, _at_step("training loss")),
         *learning_curve(held_out, True, _at_step("validation loss")),
@@ -124,7 +124,7 @@ def _measures(x: "alt.X", measure: Measure) -> "alt.LayerChart":
         axis=alt.Axis(values=ticks, format=".2~f", orient="left", grid=True),
     )
     measured = rows_of("measure").encode(x=x, y=y)
-    interval = rows_of("interval").mark_rule(aria=False, color=INK, strokeWidth=2)
+    interval = rows_of("interval").mark_rule(color=INK, strokeWidth=2)
     return alt.layer(
         *_one_answer("chance", y),
         interval.encode(x=x, y=y, y2=alt.Y2("high")),
@@ -134,9 +134,9 @@ def _measures(x: "alt.X", measure: Measure) -> "alt.LayerChart":
 
 def _one_answer(kind: str, y: "alt.Y") -> "list[alt.Chart]":
     """The line of what one and the same answer for all texts gets, and its label."""
-    label = rows_of(kind).mark_text(aria=False, color=INK, fontSize=11, align="right", baseline="bottom", dx=-6, dy=-2)
+    label = rows_of(kind).mark_text(color=INK, fontSize=11, align="right", baseline="bottom", dx=-6, dy=-2)
     return [
-        rows_of(kind).mark_rule(aria=False, color=INK, strokeDash=[2, 3]).encode(y=y),
+        rows_of(kind).mark_rule(color=INK, strokeDash=[2, 3]).encode(y=y),
         label.encode(x=alt.XValue("width"), y=y, text=alt.Text("label:N")),
     ]
 

@@ -121,7 +121,7 @@ def _curve_spec(last: int, most_loss: float) -> Spec:
         scale=alt.Scale(domain=[0, 1], range=[CURVE_HEIGHT, CURVE_HEIGHT - SCORE_HEIGHT], nice=False),
         axis=alt.Axis(values=[0, 0.25, 0.5, 0.75, 1], format="%", orient="left", grid=True),
     )
-    best = rows_of("best").mark_rule(aria=False, color=INK, strokeDash=[2, 3])
+    best = rows_of("best").mark_rule(color=INK, strokeDash=[2, 3])
     trained = rows_of("loss").encode(x=x, y=loss)
     held_out, scores = rows_of("validation loss").encode(x=x, y=loss), rows_of("score").encode(x=x, y=score)
     upper = alt.layer(

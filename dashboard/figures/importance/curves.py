@@ -107,9 +107,9 @@ def _spec(orders: tuple[str, ...], name: str, ends: Ends, has_interval: bool) ->
         return alt.Y(field, type="quantitative", title=name, scale=scale, axis=alt.Axis(format=".3~g", tickCount=6))
 
     color, points = series_channel(alt.Color, orders, HEAD_COLORS), rows_of("point").encode(x=x, y=y("score"))
-    random = rows_of("random").mark_area(aria=False, color=GREY, opacity=0.25)
-    mean = rows_of("random").mark_line(aria=False, color=GREY, strokeWidth=2, strokeDash=[2, 3])
-    interval = rows_of("interval").mark_area(aria=False, opacity=0.2)
+    random = rows_of("random").mark_area(color=GREY, opacity=0.25)
+    mean = rows_of("random").mark_line(color=GREY, strokeWidth=2, strokeDash=[2, 3])
+    interval = rows_of("interval").mark_area(opacity=0.2)
     share = alt.Tooltip("share:Q", title="share removed", format=".0%")
     removed = alt.Tooltip("removed:Q", title="heads removed", format=",d")
     drawn = rows_of("random").mark_point(filled=True, size=30, opacity=1, color=GREY)

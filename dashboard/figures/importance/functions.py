@@ -57,7 +57,7 @@ def _spec(names: tuple[str, ...]) -> Spec:
         return {"shorthand": f"{field}:Q", "title": title, "scale": alt.Scale(domain=[0, 1], nice=False), "axis": ticks}
 
     x, y = alt.X(**axis("share", "share of heads removed")), alt.Y(**axis("kept", "share of its heads kept"))
-    even = rows_of("even").mark_line(aria=False, color=INK, strokeDash=[2, 3], strokeOpacity=0.6)
+    even = rows_of("even").mark_line(color=INK, strokeDash=[2, 3], strokeOpacity=0.6)
     points = rows_of("point").encode(x=x, y=y)
     tooltip = tooltips(
         "function", ("removed", "heads removed", ",d"), ("count", "kept"), ("random", "kept at random (95% of draws)")

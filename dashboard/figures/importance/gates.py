@@ -93,7 +93,7 @@ def _densities_spec(names: tuple[str, ...]) -> Spec:
     return template(
         alt.layer(
             series_line(rows_of("line").encode(x=x, y=y), names),
-            stems.mark_rule(strokeWidth=3, aria=False).encode(
+            stems.mark_rule(strokeWidth=3).encode(
                 y2=alt.Y2(datum=0), color=series_channel(alt.Color, names, HEAD_COLORS)
             ),
             series_points(stems, names, tooltip, 70),
@@ -190,13 +190,11 @@ def _scores_spec(name: str, ends: tuple[float, float], order: str, *, has_random
     full, pruned, random = rows_of("full"), rows_of("order"), rows_of("random")
     order_tooltip = tooltips("order", ("removed", "heads removed"), ("score", name, ".4~g"))
     random_layers = [
-        random.mark_area(color=GREY, opacity=0.25, aria=False).encode(x=share, y=y("least"), y2=alt.Y2("most")),
-        random.mark_line(color=GREY, strokeWidth=2, strokeDash=[2, 3], aria=False).encode(x=share, y=y("mean")),
+        random.mark_area(color=GREY, opacity=0.25).encode(x=share, y=y("least"), y2=alt.Y2("most")),
+        random.mark_line(color=GREY, strokeWidth=2, strokeDash=[2, 3]).encode(x=share, y=y("mean")),
     ]
     order_layers = [
-        pruned.mark_line(color=HEAD_COLORS[1], strokeWidth=1.5, strokeDash=[6, 3], aria=False).encode(
-            x=share, y=y("score")
-        ),
+        pruned.mark_line(color=HEAD_COLORS[1], strokeWidth=1.5, strokeDash=[6, 3]).encode(x=share, y=y("score")),
         pruned.mark_point(color=HEAD_COLORS[1], filled=True, size=30, opacity=1, shape="diamond").encode(
             x=share, y=y("score"), tooltip=order_tooltip
         ),
@@ -214,8 +212,8 @@ def _scores_spec(name: str, ends: tuple[float, float], order: str, *, has_random
             ),
             *(random_layers if has_random else ()),
             *(order_layers if order else ()),
-            runs.mark_line(color=HEAD_COLORS[0], strokeWidth=1.5, aria=False).encode(x=share, y=y("score")),
-            runs.mark_rule(color=INK, strokeOpacity=0.6, aria=False).encode(x=share, y=y("low"), y2=alt.Y2("high")),
+            runs.mark_line(color=HEAD_COLORS[0], strokeWidth=1.5).encode(x=share, y=y("score")),
+            runs.mark_rule(color=INK, strokeOpacity=0.6).encode(x=share, y=y("low"), y2=alt.Y2("high")),
             runs.mark_point(color=HEAD_COLORS[0], filled=True, size=70, opacity=1).encode(
                 x=share, y=y("score"), tooltip=tooltip
             ),

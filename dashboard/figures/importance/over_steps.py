@@ -165,11 +165,11 @@ def _lines(x: "alt.X", color: "alt.Color", line: str, name: str, number: str, en
         ("value", name, ".1%" if number == ".0%" else number),
         ("interval", "95% interval"),
     )
-    point, interval = rows_of("point"), rows_of("interval").mark_rule(aria=False, strokeWidth=2)
+    point, interval = rows_of("point"), rows_of("interval").mark_rule(strokeWidth=2)
     names = rows_of("name").mark_text(color=INK, align="left", dx=8, fontSize=11)
     return alt.layer(
         interval.encode(x=x, y=y("low"), y2=alt.Y2("high"), color=color),
-        point.mark_line(aria=False, strokeWidth=2).encode(
+        point.mark_line(strokeWidth=2).encode(
             x=x, y=y("value"), color=color, detail=alt.Detail(line, type="quantitative")
         ),
         point.mark_point(filled=True, size=45, opacity=1).encode(x=x, y=y("value"), color=color, tooltip=tooltip),

@@ -85,7 +85,7 @@ def _gains_spec(tasks: tuple[str, ...], ends: Ends) -> Spec:
     for number in range(3):
         offset = APART * (number - 1)
         series = rows_of("dot").transform_filter(f"datum.series == {number}")
-        bar = series.mark_rule(strokeWidth=2, yOffset=offset, aria=False)
+        bar = series.mark_rule(strokeWidth=2, yOffset=offset)
         layers.append(bar.encode(x=x("low"), x2=alt.X2("high"), y=y, color=color))
         dot = series.mark_point(filled=True, size=80, opacity=1, yOffset=offset)
         layers.append(dot.encode(x=x("value"), y=y, color=color, shape=shape, tooltip=tooltip))
@@ -147,8 +147,8 @@ def _checkpoints_spec(axis: Axis, kinds: tuple[str, ...], name: str, ends: Ends)
     color, shape = series_channel(alt.Color, kinds, HEAD_COLORS), series_channel(alt.Shape, kinds, SHAPES)
     tooltip = [*tooltips("checkpoint", ("what", "vector of")), *score_tooltips(name)]
     scores = rows_of("score")
-    intervals = scores.mark_rule(strokeOpacity=0.7, aria=False)
-    line = scores.mark_line(strokeWidth=2, aria=False).encode(x=x, y=y, color=color)
+    intervals = scores.mark_rule(strokeOpacity=0.7)
+    line = scores.mark_line(strokeWidth=2).encode(x=x, y=y, color=color)
     points = scores.mark_point(filled=True, size=70, opacity=1)
     return template(
         alt.layer(

@@ -130,9 +130,7 @@ def _violins_description(scores: Sequence[Scores], outputs: Float[np.ndarray, " 
 @lru_cache(maxsize=32)
 def _violins_spec(n_layers: int, labels: tuple[str, ...], name: str, ends: Ends) -> Spec:
     x, y = places_axis("at", n_layers, 0.5), score_axis("value", name, ends)
-    violin = rows_of("violin").mark_area(
-        orient="horizontal", strokeOpacity=0.9, strokeWidth=1.2, aria=False, tooltip=False
-    )
+    violin = rows_of("violin").mark_area(orient="horizontal", strokeOpacity=0.9, strokeWidth=1.2, tooltip=False)
     full = alt.when("datum.series == 0").then(alt.value(FULL)).otherwise(alt.value(0))
     edge, inside = (series_channel(channel, labels, HEAD_COLORS) for channel in (alt.Stroke, alt.Fill))
     tooltip = tooltips(("name", "head"), ("value", name, ".3f"))
@@ -214,7 +212,7 @@ def _sorted_spec(shape: tuple[int, int], name: str, most: float) -> Spec:
     area = {"x": x("left"), "x2": alt.X2("right"), "y": y("top"), "y2": alt.Y2("bottom")}
     cells = rows_of("cell").transform_calculate(strength="abs(datum.value)")
     cells = cells.mark_rect(cursor="pointer", stroke=INK, strokeOpacity=0.25, strokeWidth=1)
-    ring = rows_of("chosen").mark_rect(fillOpacity=0, stroke=INK, strokeWidth=2.5, tooltip=False, aria=False)
+    ring = rows_of("chosen").mark_rect(fillOpacity=0, stroke=INK, strokeWidth=2.5, tooltip=False)
     layers = [
         cells.encode(
             **area, fill=sign, fillOpacity=strength, tooltip=tooltip, description=alt.Description("name:N")

@@ -167,14 +167,14 @@ def _number_spec(most: int, name: str, ends: Ends, ends_above: bool) -> Spec:
     side: Literal["top", "bottom"] = "top" if ends_above else "bottom"  # the line of heads is on the other side
     return template(
         alt.layer(
-            step.mark_area(color=HEAD_COLORS[0], opacity=0.2, aria=False, tooltip=False).encode(
+            step.mark_area(color=HEAD_COLORS[0], opacity=0.2, tooltip=False).encode(
                 x=x, y=score_axis("low", name, ends), y2=alt.Y2("high")
             ),
             layer.mark_rule(color=INK, strokeDash=[6, 4], strokeOpacity=0.7).encode(y=y),
             layer.mark_text(color=INK, align="right", baseline=side, dx=-4, dy=3 if ends_above else -3).encode(
                 x=alt.XValue("width"), y=y, text=alt.Text("label:N")
             ),
-            step.mark_line(color=HEAD_COLORS[0], strokeWidth=2, aria=False).encode(x=x, y=y),
+            step.mark_line(color=HEAD_COLORS[0], strokeWidth=2).encode(x=x, y=y),
             step.mark_point(color=HEAD_COLORS[0], filled=True, size=26, opacity=1).encode(x=x, y=y, tooltip=tooltip),
             enough.mark_point(color=INK, filled=False, size=170, strokeWidth=2).encode(x=x, y=y),
             enough.mark_text(color=INK, align="left", baseline="top", dx=6, dy=10).encode(

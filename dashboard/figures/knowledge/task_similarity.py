@@ -112,7 +112,7 @@ def _spec(n_tasks: int) -> Spec:
     tooltip = tooltips("task", ("other", "and"), ("value", "correlation over heads", ".3f"))
     rect = cells.transform_calculate(strength="abs(datum.value)").mark_rect()
     strength = alt.FillOpacity("strength:Q", scale=alt.Scale(domain=[0, 1], range=[0, STRONGEST]), legend=None)
-    branch = rows_of("branch").mark_line(color=INK, strokeWidth=1.2, strokeJoin="miter", aria=False, tooltip=False)
+    branch = rows_of("branch").mark_line(color=INK, strokeWidth=1.2, strokeJoin="miter", tooltip=False)
     return template(
         alt.layer(
             rect.encode(

@@ -71,16 +71,14 @@ def _spec(roles: tuple[str, ...], n_heads: int, is_compared: bool) -> Spec:
     tooltip = tooltips("role", "control", ("label", "heads"))
     own = rows_of("own").mark_point(filled=True, size=110, opacity=1)
     control = rows_of("control").mark_point(size=50, color=INK, strokeWidth=1.4)
-    seeds = (
-        rows_of("control").mark_rule(color=INK, aria=False).encode(x=heads_axis(alt.X, "low", n_heads), x2="high", y=y)
-    )
+    seeds = rows_of("control").mark_rule(color=INK).encode(x=heads_axis(alt.X, "low", n_heads), x2="high", y=y)
     return template(
         alt.layer(
             *([seeds.encode(yOffset=offset), control.encode(**place, tooltip=tooltip)] if is_compared else []),
             own.encode(**place, color=role_colors(alt.Color, roles), tooltip=tooltip),
             *(
                 rows_of(kind)
-                .mark_text(color=INK, fontSize=11, align=align, dx=dx, aria=False)
+                .mark_text(color=INK, fontSize=11, align=align, dx=dx)
                 .encode(x=x, y=y, yOffset=offset, text=alt.Text("name:N"))
                 for kind, align, dx in (("name after", "left", 9), ("name before", "right", -9))
             ),

@@ -144,7 +144,7 @@ def _evidence_spec(roles: tuple[str, ...], scale: Scale, ends: axes.Ends) -> Spe
     )
     x = axes.score_position(alt.X, "mean", scale, WORDS[scale].title("mean "), ends)
     marks = _marks(roles, x, evidence, scale)
-    names = rows_of("name").mark_text(aria=False, color=INK, fontSize=10, baseline="bottom", dy=-5)
+    names = rows_of("name").mark_text(color=INK, fontSize=10, baseline="bottom", dy=-5)
     names = names.encode(x=x, y=evidence, text=alt.Text("name:N"))
     tau = rows_of("tau").mark_rule(color=INK, strokeDash=[5, 3]).encode(x=alt.X("value:Q"))
     tau_label = rows_of("tau").mark_text(color=INK, fontSize=11, align="right", baseline="top", dx=-4, dy=4)

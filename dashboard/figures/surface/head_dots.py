@@ -144,17 +144,17 @@ def _spec(labels: tuple[str, ...], axis: axes.ValueAxis, title: str, means: bool
     color, form = axes.series_channel(alt.Color, labels, HEAD_COLORS), axis.format
     interval = ("low", "interval from", form), ("high", "to", form)
     tooltip = axes.tooltips(("label", "what"), ("name", "head"), ("value", "mean", form), *interval, "texts")
-    level = rows_of("level").mark_line(color=INK, strokeDash=[5, 3], strokeWidth=1.5, aria=False)
+    level = rows_of("level").mark_line(color=INK, strokeDash=[5, 3], strokeWidth=1.5)
     size, opacity = (14, 0.55) if many else (34, 0.8)
     dots = rows_of("dot").mark_point(filled=True, cursor="pointer", size=size, opacity=opacity)
     dots = dots.encode(x=x, y=y, color=color, shape=axes.series_channel(alt.Shape, labels, axes.MARKS), tooltip=tooltip)
     ring = rows_of("chosen").mark_point(filled=False, color=INK, size=130, strokeWidth=2, opacity=1)
     outlier = (
         rows_of("outlier")
-        .mark_text(aria=False, color=INK, align="left", dx=6, fontSize=10)
+        .mark_text(color=INK, align="left", dx=6, fontSize=10)
         .encode(x=x, y=y, text=alt.Text("name:N"))
     )
-    edge = rows_of("edge").mark_rule(aria=False, color=INK, opacity=0.15).encode(x=x)
+    edge = rows_of("edge").mark_rule(color=INK, opacity=0.15).encode(x=x)
     name = rows_of("level name").mark_text(color=INK, align="left", baseline="bottom", dx=4, dy=-3, fontSize=11)
     return template(
         alt.layer(

@@ -13,6 +13,7 @@ from attention_sieve.core.importance.removal.exports import TOLERANCE
 from attention_sieve.core.importance.verdicts import DRAWN_SHARE, LEAST_OF_ONE_SIZE, LEAST_UNITS, RESAMPLES
 from attention_sieve.core.passes.metric import MASKED_SHARE
 from attention_sieve.core.statistics.by_role import SHUFFLES
+from attention_sieve.dashboard.figures import figure
 from attention_sieve.dashboard.figures.figure import counted, percent
 
 NUMBERS: Final = {
@@ -100,7 +101,7 @@ def without_words(checkpoint: str) -> str:
 
 
 def interval(low: float, high: float, number: str, of: str = "") -> str:
-    return "" if low != low else f" (95% interval{of} {low:{number}} to {high:{number}})"
+    return "" if low != low else f" (95% interval{of} {figure.interval(low, high, number)})"
 
 
 def damage_title(name: str) -> str:

@@ -13,7 +13,7 @@ from attention_sieve.core.knowledge.vectors import Pooling
 from attention_sieve.core.running import Progress
 from attention_sieve.core.statistics.by_role import SHUFFLES
 from attention_sieve.core.wording import p_value
-from attention_sieve.dashboard.figures.figure import counted
+from attention_sieve.dashboard.figures.figure import counted, interval
 from attention_sieve.dashboard.views.knowledge.task_files import ENOUGH_TEST_TEXTS
 from attention_sieve.dashboard.wording import run_left
 
@@ -332,7 +332,7 @@ def erased(name: str, row: Any) -> str:
     return (
         f"{probe} erasing {directions}. {effect} {row.erased:.3g}{before}, compared with {row.random:.3g} after "
         f"changes of the same size along random directions: {verdict} (difference {row.excess:+.2g}, 95% interval "
-        f"{row.low:+.2g} to {row.high:+.2g} over {counted(int(row.n_texts), 'text')}; {p_value(row.p)} with "
+        f"{interval(row.low, row.high, '+.2g')} over {counted(int(row.n_texts), 'text')}; {p_value(row.p)} with "
         f"{row.n_draws:,} draws{smallest}; corrected {p_value(row.p_adjusted)})."
     )
 

@@ -1,6 +1,7 @@
 """What holds of every figure: its chart is valid, readable in light and in dark, and becomes a picture."""
 
 import json
+import math
 from functools import cache
 from urllib.parse import quote
 from xml.etree import ElementTree
@@ -24,8 +25,8 @@ from altair.vegalite.schema import core as vega_lite
 from drawn import cut_off, layers, rows, smallest_letters, texts_of
 from jsonschema_rs import Draft7Validator, ValidationError
 
-from attention_sieve.dashboard.figures.figure import INK, Figure, percent
-from attention_sieve.dashboard.figures.sheet import COLUMN, ONE_COLUMN, figure_svg
+from attention_sieve.dashboard.figures.figure import INK, Figure, interval, percent
+from attention_sieve.dashboard.figures.sheet import COLUMN, ONE_COLUMN, SHEET, figure_svg
 
 SUBJECTS = {
     "claims": {"": claim_figures.FIGURES},
@@ -85,6 +86,15 @@ def test_a_share_is_written_in_one_way():
     assert [percent(0.6441, 1), percent(0.785, 0), percent(1, 1)] == ["64.4%", "78%", "100.0%"]
 
 
+def test_both_ends_of_an_interval_have_as_many_digits():
+    assert interval(0.13, 0.1512, ".3g") == "0.130 to 0.151"
+    assert interval(0, 0.25, "+.2g") == "+0.00 to +0.25"
+    assert interval(40, 100.4, ".3g") == "40 to 100"
+    assert interval(1e-7, 0.5, ".2g") == "1e-07 to 0.5"
+    assert interval(0.07, 0.5, ".1%") == "7.0% to 50.0%"
+    assert interval(math.nan, math.nan, ".3g", "none") == "none"
+
+
 def test_its_chart_is_valid_vega_lite_without_data(figure: Figure):
     vega_lite_validator().validate(figure.spec)
     written = json.dumps(figure.spec)
@@ -120,6 +130,17 @@ def test_each_field_of_a_tooltip_has_a_name_and_is_there(figure: Figure):
         for field in layer["encoding"].get("tooltip", []):
             assert field["title"]
             assert field["field"] in figure.data.columns or rows(figure, kind).empty
+
+
+def test_a_mark_is_named_by_its_tooltip_or_not_at_all(figure: Figure):
+    """Vega would name it by all that places it, such as `base: 9; top: 9.02026632589`."""
+    svg = figure_svg(figure, title="", caption=[], size=SHEET)
+    marks = ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}path")
+    names = [mark.get("aria-label") for mark in marks if mark.get("role") == "graphics-symbol"]
+    fields = {field["title"] for layer in layers(figure.spec) for field in layer["encoding"].get("tooltip", [])}
+    for name in names:
+        first, is_field, _ = name.partition(": ")
+        assert not is_field or first in fields, name
 
 
 def test_its_picture_names_its_axes_fits_a_column_of_a_paper_and_stays_legible(figure: Figure):
