@@ -73,14 +73,15 @@ def with_progress(question: object, work: Callable[[Report], Done], doing: str =
             st.info(wording.STOPPED)
             st.button(wording.GO_ON, icon=":material/play_circle:", on_click=_remember_stopped, args=(None,))
             return None
-        bar = st.progress(0.0, wording.BEGUN if doing == wording.SCORING else f"{doing} ...")
-        st.button(
-            wording.STOP,
-            key=f"stop {hash(question)}",
-            icon=":material/stop_circle:",
-            on_click=_remember_stopped,
-            args=(hash(question),),
-        )
+        with st.container(horizontal=True, vertical_alignment="center", key=f"progress {hash(question)}"):
+            bar = st.progress(0.0, wording.BEGUN if doing == wording.SCORING else f"{doing} ...")
+            st.button(
+                wording.STOP,
+                key=f"stop {hash(question)}",
+                icon=":material/stop_circle:",
+                on_click=_remember_stopped,
+                args=(hash(question),),
+            )
     try:
         return work(_report_on(bar, doing))
     finally:

@@ -5,7 +5,7 @@ import re
 from looks import darken, expect_accessible, expect_contrast, expect_fits, resize
 from PIL import Image
 from playwright.sync_api import expect
-from steps import grid_of, settle
+from steps import grid_of, settle, shifted
 
 from attention_sieve.dashboard.views.laboratory import wording
 
@@ -20,6 +20,7 @@ def test_the_slider_leads_through_the_training_by_keyboard_and_the_page_looks_ri
     learnt = last.evaluate_all("cells => cells.map(cell => cell.getAttribute('aria-label'))")
     assert any(LETTER.search(label) for label in learnt)
     settle(page)
+    assert shifted(page) < 0.1, "while the model is measured"
     slider = page.get_by_role("slider", name="Training step")
     slider.focus()
     page.keyboard.press("Home")
