@@ -7,7 +7,6 @@ from typing import Final
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.folders import checkpoints_folder
 from attention_sieve.core.checkpoints.saved_runs import delete_run
 from attention_sieve.core.finetuning.settings import TrainingSettings, default_settings
@@ -39,9 +38,8 @@ DEFAULTS: Final = TrainingSettings()
 
 
 def show() -> None:
-    frame.page(
-        "Fine-tune", wording.SEE, _finetune, NOTES, about=frame.about_checkpoint(), settings=drawer.device_settings
-    )
+    about = frame.about_checkpoint()
+    frame.page("Fine-tune", wording.SEE, _finetune, NOTES, about=about, settings=drawer.device_settings)
 
 
 def _finetune() -> None:
@@ -77,20 +75,17 @@ def _form() -> None:
             texts = labelled.data.texts
             costs.say(files, costs.TRAINING * settings.epochs * len(texts), texts)
         if pressed and labelled and name and settings:
-            begin(lambda: training_runs.start(_request(files, labelled, name, settings), state.choice().device))
-
-
-def _request(files: CheckpointFiles, labelled: Labelled, name: str, settings: TrainingSettings) -> RunRequest:
-    data = labelled.data
-    return RunRequest(
-        name=name,
-        checkpoint=files.name,
-        data=keep_data(data.name, labelled.content()),
-        text_columns=data.text_columns,
-        label_column=data.label_column,
-        task=data.task,
-        settings=settings,
-    )
+            data = labelled.data
+            request = RunRequest(
+                name=name,
+                checkpoint=files.name,
+                data=keep_data(data.name, labelled.content()),
+                text_columns=data.text_columns,
+                label_column=data.label_column,
+                task=data.task,
+                settings=settings,
+            )
+            begin(lambda: training_runs.start(request, state.choice().device))
 
 
 def _name(labelled: Labelled | None) -> str | None:

@@ -5,36 +5,26 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-import numpy as np
 import streamlit as st
 
 from attention_sieve.core.attention.settings import PassSettings, head_name
-from attention_sieve.core.roles.roles import shown_roles
 from attention_sieve.core.similarity.analysis import SIMILARITY_ANALYSIS
-from attention_sieve.core.similarity.distances import (
-    DistanceSettings,
-    closest_pair,
-    present_heads,
-)
-from attention_sieve.core.surface.analysis import SURFACE_ANALYSIS
-from attention_sieve.core.surface.statistics import behaviours
+from attention_sieve.core.similarity.distances import DistanceSettings, closest_pair, present_heads
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.components.grid import patterns_of
 from attention_sieve.dashboard.figures.miniatures import pattern_mark
-from attention_sieve.dashboard.figures.similarity.head_kinds import BEHAVIOUR_LOOKS, HeadKinds, role_looks
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.samples import EXAMPLE
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.analysis import analysed, chosen_settings
-from attention_sieve.dashboard.views.asking import find
-from attention_sieve.dashboard.views.corpus import corpus
 from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences
 from attention_sieve.dashboard.views.distances import ALL_TEXTS, N_TEXTS, N_TEXTS_KEY, USUAL, compared_texts
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.pickers import one_of
 from attention_sieve.dashboard.views.similarity import wording
 from attention_sieve.dashboard.views.similarity.details import layers, left_outside, nearest, pairs, points, table, tree
+from attention_sieve.dashboard.views.similarity.kinds import kinds_of_heads
 from attention_sieve.dashboard.views.similarity.numbers import (
     HOW_FAR_KEY,
     MEAN_UNIT,
@@ -76,7 +66,7 @@ def _similar() -> None:
         arrangement = arranged(found.finding, smoothed=smoothed)
         unit = SUM_UNIT if smoothed else MEAN_UNIT
         _say(arrangement, unit, len(visit.texts))
-        kinds = _kinds(visit, compared, (n_layers, n_heads))
+        kinds = kinds_of_heads(visit, compared, (n_layers, n_heads), by)
     pair = closest_pair(arrangement.distances)
     similar = Similar(
         engine=visit.engine,
@@ -123,31 +113,6 @@ def _say(arranged: Arranged, unit: str, n_all: int) -> None:
             int(present_heads(arranged.distances).sum()),
         ),
     )
-
-
-def _kinds(visit: Visit, compared: Visit, shape: tuple[int, int]) -> HeadKinds:
-    """Behaviours over the compared texts, or roles over the corpus; -1 throughout after the reader stopped the work."""
-    if st.session_state[COLOUR_KEY] == wording.ROLE:
-        return _roles(visit, shape)
-    kind_indices = np.full(shape, -1)
-    corpus_finding = find(compared, SURFACE_ANALYSIS, SURFACE_ANALYSIS.settings)
-    if corpus_finding is None:
-        st.info(wording.NO_BEHAVIOUR)
-    else:
-        kind_indices = behaviours(corpus_finding.finding.heads)
-    return HeadKinds(title=wording.BEHAVIOUR, looks=BEHAVIOUR_LOOKS, of=kind_indices)
-
-
-def _roles(visit: Visit, shape: tuple[int, int]) -> HeadKinds:
-    tested, coarse = corpus(visit), tuple[str, ...]()
-    kind_indices = np.full(shape, -1)
-    if tested is not None:
-        tests = tested.tests
-        coarse, _ = shown_roles(tests.mean, tests.roles)
-        holds = tests.holds[[tests.roles.index(role) for role in coarse]]
-        one = np.where(holds.any(axis=0), holds.argmax(axis=0), -1)
-        kind_indices = np.where(holds.sum(axis=0) > 1, len(coarse), one)
-    return HeadKinds(title=wording.ROLE, looks=role_looks(coarse), of=kind_indices)
 
 
 def _sections(similar: Similar) -> None:
