@@ -93,7 +93,7 @@ def _spec(names: tuple[str, ...], beside: tuple[str, ...], scale: Scale, ends: a
             others.encode(x=across("value"), y=y, shape=shape, tooltip=tooltip),
             score.encode(x=across("value"), y=y, shape=shape, fillOpacity=is_held, tooltip=tooltip),
         ),
-        title="Heads of the claim, and what they have to beat",
+        title="What the heads have to beat",
         reading=("filled: the claim holds for the head; hollow: it does not", "line: confidence interval"),
         height=LANE * len(names) + LANE,
     )
