@@ -99,6 +99,8 @@ def _entry() -> int:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGTERM)  # so that the exit status shows the signal
         return 143
+    finally:
+        gc.freeze()  # else Python ends by looking for garbage in all that was imported: seconds, with torch
 
 
 def _terminate(*_: object) -> None:

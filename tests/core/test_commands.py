@@ -124,6 +124,16 @@ def test_a_command_that_is_ended_leaves_one_line_and_no_half_file(sent, code, sa
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_command_ends_without_a_search_for_garbage_in_what_it_has_imported():
+    script = (
+        "import atexit, gc, sys; import attention_sieve.__main__ as main; main.main = lambda: 0\n"
+        "atexit.register(lambda: print(gc.get_freeze_count() > len(gc.get_objects())))\n"
+        "sys.exit(main._entry())"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=CODE.parent, check=True)
+    assert run.stdout == "True\n"
+
+
 def test_ctrl_c_after_the_work_changes_nothing():
     script = (
         "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
