@@ -24,8 +24,8 @@ from attention_sieve.dashboard.views.knowledge import runs as knowledge_runs
 from attention_sieve.dashboard.views.knowledge import wording
 from attention_sieve.dashboard.views.knowledge.numbers import (
     SEED_OF_WEIGHTS,
-    Settings,
     Subject,
+    VectorSettings,
     known_result,
     subject_of,
     trial_of,
@@ -54,9 +54,9 @@ def is_sample() -> bool:
     return one_of(wording.SOURCE, sources, key="tasks from", help=wording.SOURCE_HELP)
 
 
-def settings() -> Settings:
+def vector_settings() -> VectorSettings:
     pooling = one_of(wording.READ, wording.POOLINGS, key="vectors at", help=wording.READ_HELP)
-    return Settings(pooling=pooling, too_long=policy())
+    return VectorSettings(pooling=pooling, too_long=policy())
 
 
 def tasks(sample: bool) -> tuple[TaskFile, ...]:
@@ -200,7 +200,7 @@ def run_panel(
     visit: Visit,
     subjects: Sequence[Subject],
     tasks: Sequence[TaskFile],
-    settings: Settings,
+    settings: VectorSettings,
     stages: tuple[TrialStage, ...],
 ) -> None:
     if is_public():

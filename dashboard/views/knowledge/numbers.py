@@ -43,7 +43,9 @@ class Subject:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class VectorSettings:
+    """How the vectors of heads are read from texts."""
+
     pooling: Pooling | None
     too_long: TooLong
 
@@ -53,7 +55,7 @@ class Probing:
     """What the views of the page share."""
 
     visit: Visit
-    settings: Settings
+    settings: VectorSettings
     tasks: tuple[TaskFile, ...]
     subjects: tuple[Subject, ...]
     """The chosen checkpoint first."""
@@ -147,7 +149,7 @@ def subject_of(engine: Engine, label: str, random_weights: int | None = None) ->
     return Subject(name=engine.files.name, label=label, files=files, dtype=engine.dtype, random_weights=random_weights)
 
 
-def trial_of(subject: Subject, task: TaskFile, settings: Settings, visit: Visit) -> Trial:
+def trial_of(subject: Subject, task: TaskFile, settings: VectorSettings, visit: Visit) -> Trial:
     kinds = subject.files.kinds
     return replace(
         task.trial(subject.name),
@@ -158,12 +160,12 @@ def trial_of(subject: Subject, task: TaskFile, settings: Settings, visit: Visit)
     )
 
 
-def known_result(subject: Subject, task: TaskFile, settings: Settings, visit: Visit) -> TrialResult | None:
+def known_result(subject: Subject, task: TaskFile, settings: VectorSettings, visit: Visit) -> TrialResult | None:
     trial = trial_of(subject, task, settings, visit)
     return kept_result(row_path(trials_folder(), trial, subject.files, task.digest, subject.dtype))
 
 
-def tasks_with_findings(tasks: Sequence[TaskFile], settings: Settings, visit: Visit) -> set[str]:
+def tasks_with_findings(tasks: Sequence[TaskFile], settings: VectorSettings, visit: Visit) -> set[str]:
     """Names of the tasks on which a head of the chosen checkpoint beats every baseline, as far as they are probed."""
     subject = subject_of(visit.engine, visit.engine.files.name)
     results = {task.name: known_result(subject, task, settings, visit) for task in tasks}

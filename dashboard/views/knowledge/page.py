@@ -23,8 +23,8 @@ from attention_sieve.dashboard.views.knowledge.each_head import each_head, headl
 from attention_sieve.dashboard.views.knowledge.erased import is_it_used
 from attention_sieve.dashboard.views.knowledge.numbers import (
     Probing,
-    Settings,
     Subject,
+    VectorSettings,
     above_baselines,
     known_result,
     tasks_with_findings,
@@ -48,7 +48,7 @@ def _knowledge() -> None:
     places = frame.places()
     with places.controls:
         sample = asked.is_sample()
-        settings = asked.settings()
+        settings = asked.vector_settings()
     with places.finding if sample else places.sections:
         task_files = asked.tasks(sample)
     if not task_files:
@@ -66,7 +66,7 @@ def _knowledge() -> None:
 
 
 def _what_is_probed(
-    visit: Visit, task_files: tuple[TaskFile, ...], task: TaskFile, sample: bool, settings: Settings
+    visit: Visit, task_files: tuple[TaskFile, ...], task: TaskFile, sample: bool, settings: VectorSettings
 ) -> tuple[tuple[TaskFile, ...], tuple[Subject, ...], tuple[TrialStage, ...]]:
     with st.expander(wording.WHAT):
         left, right = st.columns(2)
@@ -89,7 +89,7 @@ def _results(
     task_files: tuple[TaskFile, ...],
     task: TaskFile,
     subjects: tuple[Subject, ...],
-    settings: Settings,
+    settings: VectorSettings,
 ) -> None:
     results = {
         (subject.label, task_file.digest): result
