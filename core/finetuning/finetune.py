@@ -33,6 +33,7 @@ from attention_sieve.core.finetuning.data import TrainingData, held_out_texts
 from attention_sieve.core.finetuning.journal import WrongText, record_result
 from attention_sieve.core.finetuning.loop import Batch, Example, PlainTrainer, Reports, arguments
 from attention_sieve.core.finetuning.settings import TrainingSettings
+from attention_sieve.core.pauses import pause, pausing
 from attention_sieve.core.running import Journal, Progress, Validation, ValidationResult, saved_checkpoints
 from attention_sieve.core.texts.tokens import tokenize
 
@@ -89,11 +90,12 @@ def finetune(
         )
         loop.remove_callback(PrinterCallback)
         loop.train(saved)
-    if loop.state.global_step < loop.state.max_steps:
+    if loop.state.max_steps not in [measured.step for measured in journal.progress.held_out]:
         journal.end("stopped")
         return journal.progress
+    with pausing(journal.check):
+        wrong = _most_wrong(model, batches, [position for batch in order for position in batch], held_out)
     loop.finish()
-    wrong = _most_wrong(model, batches, [position for batch in order for position in batch], held_out)
     facts = {"texts": len(training), "texts_held_out": len(validation), "max_tokens": max_tokens, "device": device}
     result = asdict(journal.progress.held_out[-1])
     record_result(journal.folder, **result, **facts, wrong=[asdict(text) for text in wrong])
@@ -182,6 +184,7 @@ def _outputs(
     outputs, labels, losses = [], [], []
     with torch.inference_mode():
         for batch in batches:
+            pause()
             output = model(**{name: values.to(model.device) for name, values in batch.items()})
             outputs.append(output.logits.float().cpu())
             labels.append(batch["labels"])

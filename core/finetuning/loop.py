@@ -3,7 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from math import isfinite
 from pathlib import Path
 from typing import Any, Final
@@ -26,7 +26,8 @@ from transformers.trainer_pt_utils import get_length_grouped_indices
 from attention_sieve.core.checkpoints.checkpoint import RemovedHeads, write_removed
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.finetuning.settings import WARM_UP, WEIGHT_DECAY, TrainingSettings
-from attention_sieve.core.running import Journal, ValidationResult, saved_checkpoints, saving_in
+from attention_sieve.core.pauses import pausing
+from attention_sieve.core.running import Journal, Stopped, ValidationResult, saved_checkpoints, saving_in
 
 RESUME: Final = "resume.safetensors"
 """State of optimizer, schedule and random numbers; saved with the last checkpoint only."""
@@ -206,16 +207,24 @@ class Reports(TrainerCallback):
         self._n_measurements = n_measurements
 
     def on_train_begin(self, args: Any, state: TrainerState, control: TrainerControl, **others: Any) -> None:
-        """Choose the steps with an evaluation."""
+        """Choose the steps with an evaluation, and make that of the saved step where the run was stopped during it."""
         self._journal.plan(state.max_steps)
         parts = range(1, self._n_measurements + 1)
         self._measured_at = {-(-state.max_steps * part // self._n_measurements) for part in parts}
+        if all(measured.step != state.global_step for measured in self._journal.progress.held_out):
+            self._evaluate(state.global_step)
+
+    def _evaluate(self, step: int) -> None:
+        """Evaluate if due. Raises: Stopped."""
+        if step in self._measured_at:
+            with pausing(self._journal.check):
+                self._journal.held_out(self._measure(step))
 
     def on_step_end(self, args: Any, state: TrainerState, control: TrainerControl, **others: Any) -> None:
         """Evaluate if due, and request logging, saving and stopping from the Trainer."""
         step, is_last = state.global_step, state.global_step >= state.max_steps
-        if step in self._measured_at:
-            self._journal.held_out(self._measure(step))
+        with suppress(Stopped):
+            self._evaluate(step)
         stop = self._journal.stop_asked()
         is_due = self._save_steps is not None and step % self._save_steps == 0
         control.should_log = is_last or stop or step % max(1, state.max_steps // N_REPORTS) == 0

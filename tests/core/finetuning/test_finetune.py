@@ -295,11 +295,13 @@ def test_every_epoch_goes_through_the_texts_in_another_order(folders, data, tmp_
 
 
 def test_a_run_that_goes_on_ends_with_the_weights_of_one_that_never_stopped(folders, data, tmp_path, finished):
-    """It is stopped at the end of the first epoch, and within the second."""
+    """It is stopped at the end of the first epoch, within the second, and with its last step, each time while it is
+    measured, which waits for the run to go on."""
     folder, begun = tmp_path / "run", 0
-    for last, saved in ((9, (9,)), (13, (9, 13))):
+    for last, saved in ((9, (9,)), (13, (9, 13)), (18, (9, 13, 18))):
         progress = train(folders("bert"), data, folder, step=begun, on_step=stopping_at(folder, last - 1))
         assert (progress.state, progress.step, progress.saved) == ("stopped", last, saved)
+        assert progress.held_out[-1].step < last
         assert not (folder / "config.json").exists()
         assert [path.parent.name for path in folder.rglob("resume.safetensors")] == [f"checkpoint-{last}"]
         begun = last
