@@ -4,7 +4,10 @@ import os
 import socket
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, wait
+from contextlib import contextmanager
 from dataclasses import replace
+from threading import Event, Thread
 from typing import Any, Final
 
 from attention_sieve import ROOT
@@ -44,12 +47,41 @@ def run_on_ray(
     """
     if not pieces:
         return
-    # Not interrupted while it starts: the processes that it had begun would stay.
-    ray = _connected(address, n_workers * n_threads)
-    try:
+    with _connection(address, n_workers * n_threads) as ray:
         yield from outcomes_of(ray, begin, pieces, n_workers, n_threads, n_gpus_each)
-    finally:
+
+
+@contextmanager
+def _connection(address: str | None, n_cpus: int) -> Iterator[Any]:
+    """Context of the module ray, connected in a thread, for which this one waits with pauses.
+
+    The thread stays, since the processes of a local Ray end with the thread that began them. It is not interrupted
+    while Ray starts, or some of them would stay: where a pause raises, it ends Ray once that has started, unless this
+    program ends before, and they with it.
+    """
+    connecting, is_over = Future[Any](), Event()
+
+    def connected() -> None:
+        try:
+            ray = _connected(address, n_cpus)
+        except BaseException as error:
+            connecting.set_exception(error)
+            return
+        connecting.set_result(ray)
+        is_over.wait()
         ray.shutdown()
+
+    thread = Thread(target=connected, name="Ray", daemon=True)
+    thread.start()
+    try:
+        while not connecting.done():
+            pause()
+            wait([connecting], PAUSE_EVERY)
+        yield connecting.result()
+    finally:
+        is_over.set()
+        if connecting.done():
+            thread.join()
 
 
 def _connected(address: str | None, n_cpus: int) -> Any:
