@@ -1,8 +1,10 @@
 """Two checkpoints on the same corpus of any size, compared by their statistics."""
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Final
 
 import pandas as pd
 import streamlit as st
@@ -13,11 +15,12 @@ from attention_sieve.core.corpus.results import Results
 from attention_sieve.core.corpus.statistics import EVERYTHING
 from attention_sieve.core.roles.hypotheses import few_texts
 from attention_sieve.core.roles.tables import by_head
-from attention_sieve.dashboard import controls, state
+from attention_sieve.dashboard import controls, link, state
 from attention_sieve.dashboard.files.provenance import COMPARED, DIFFERENCES
 from attention_sieve.dashboard.offers import offered_results, open_offered_results
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views import frame
+from attention_sieve.dashboard.views.comparison import wording as compare_wording
 from attention_sieve.dashboard.views.comparison.changes import changes
 from attention_sieve.dashboard.views.comparison.differences import grid_between, how_far_between
 from attention_sieve.dashboard.views.comparison.numbers import Compared, chosen_least
@@ -36,7 +39,21 @@ from attention_sieve.dashboard.views.results.chosen import (
 TESTED = ("texts", "mean_a", "mean_b", "difference", "low", "high", "t", "p", "p_adjusted", "effect", "differs")
 
 
+IN_EARLIER_LINKS: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
+    "results compare": (
+        "compare details",
+        {"Which heads": compare_wording.CHANGES, "Grids": compare_wording.EACH, "Table": compare_wording.TABLE},
+    ),
+    "results compare role": ("compare role", {}),
+}
+"""Names that the tabs and the role of results folders had in links, with those of today, and the tabs' titles."""
+
+
 def over_corpora(results: Results) -> None:
+    for earlier, (name, values) in IN_EARLIER_LINKS.items():
+        if (value := link.take(earlier)) is not None:
+            st.session_state[name] = st.query_params[name] = values.get(value, value)
+            link.put([earlier], {})
     places = frame.places()
     with places.controls:
         a = opened_results(results)

@@ -121,6 +121,21 @@ def test_compare_names_both_and_begins_with_the_roles_gained_and_lost(opened, fo
     assert "To compare, choose a second results folder" in told(opened("compare"))
 
 
+@pytest.mark.parametrize(
+    ("earlier", "tab"),
+    [("Which heads", compare_words.CHANGES), ("Grids", compare_words.EACH), ("Table", compare_words.TABLE)],
+)
+def test_compare_opens_what_a_link_of_an_earlier_version_names(opened, earlier, tab):
+    named = {"other results": "second", "part": "data set web", "results compare role": "local"}
+    at = opened("compare", **named, **{"results compare": earlier})
+    assert not at.error
+    assert not at.warning
+    assert at.session_state["compare details"] == tab
+    assert at.session_state["compare role"] == "local"
+    assert at.query_params["part"] == "data set web"
+    assert "results compare" not in at.query_params
+
+
 def test_the_command_for_the_differences_can_be_pasted_anywhere(app, folders_of_results):
     first, second = folders_of_results
     at = app("compare", corpus=A_RESULTS_FOLDER, results="second", **{"other results": "first"}, corpus_text="")
