@@ -13,7 +13,7 @@ Do = Callable[[Piece], Done]
 """Runs one task."""
 MOST_TRIES: Final = 3
 """Maximum number of tries for a task whose process ends in the middle of it."""
-PAUSE_EVERY: Final = 0.5
+PAUSE_EVERY: Final = 0.2
 """Seconds between two pauses while an engine waits for its processes."""
 
 
