@@ -1,4 +1,4 @@
-"""What each head knows about a task: a summary, the map, the heads in order, a table, and the heads by layer."""
+"""What each head knows about a task: a summary, a map, the heads in order, a table, and heads by layer and by role."""
 
 from collections.abc import Callable
 from typing import Final
@@ -11,15 +11,19 @@ from jaxtyping import Float
 from attention_sieve.core.attention.settings import head_name
 from attention_sieve.core.knowledge.report import LAYER, TaskReport
 from attention_sieve.core.knowledge.trials.result import TrialResult
+from attention_sieve.core.roles.roles import shown_roles
+from attention_sieve.core.statistics.by_role import compare_by_role
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.figure import interval
 from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
 from attention_sieve.dashboard.figures.knowledge.in_layers import scores_by_layer, sorted_heads
 from attention_sieve.dashboard.figures.knowledge.ranked import localisation_curves
 from attention_sieve.dashboard.figures.knowledge.words import number_format, score_name, written
+from attention_sieve.dashboard.files.provenance import without_command
 from attention_sieve.dashboard.plain import plain
-from attention_sieve.dashboard.views import frame
+from attention_sieve.dashboard.views import by_role, frame
 from attention_sieve.dashboard.views.charts import chart, head_selection, show_head_map, table
+from attention_sieve.dashboard.views.corpus import corpus
 from attention_sieve.dashboard.views.knowledge import wording
 from attention_sieve.dashboard.views.knowledge.numbers import Probing, above_baselines
 from attention_sieve.dashboard.views.pickers import halves, one_of
@@ -224,3 +228,20 @@ def layers(probing: Probing) -> None:
             probing.heads,
         )
         chart("scores by layer", figure, probing.facts, wording.JO_VIOLINS, selects=True)
+
+
+def roles_that_know(probing: Probing) -> None:
+    st.markdown(wording.ROLES_SEE)
+    visit = frame.with_corpus(probing.visit)
+    tested = None if visit is None else corpus(visit)
+    if tested is None:
+        return
+    coarse, fine = shown_roles(tested.tests.mean, tested.tests.roles)
+    roles = tuple(role for role in tested.tests.roles if role in coarse + fine)
+    has_role = tested.tests.holds[[tested.tests.roles.index(role) for role in roles]]
+    criterion = probing.visit.choice.criterion
+    comparison = compare_by_role(above_baselines(probing.shown.report), has_role, roles, criterion.correction)
+    facts = without_command(probing.facts)
+    st.markdown(by_role.summary(comparison, criterion.alpha))
+    by_role.figure("knowledge by role", comparison, facts)
+    by_role.table("knowledge by role", comparison, facts)

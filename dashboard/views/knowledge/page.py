@@ -7,19 +7,21 @@ from typing import Final
 import streamlit as st
 
 from attention_sieve.core.knowledge.trials.result import TrialStage
-from attention_sieve.core.roles.roles import shown_roles
-from attention_sieve.core.statistics.by_role import compare_by_role
 from attention_sieve.dashboard import state
-from attention_sieve.dashboard.files.provenance import without_command
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.run_kinds import KINDS
 from attention_sieve.dashboard.runs import is_on
-from attention_sieve.dashboard.views import by_role, frame
-from attention_sieve.dashboard.views.corpus import corpus
+from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.knowledge import asked, wording
 from attention_sieve.dashboard.views.knowledge.across_tasks import heads_together, tasks_side_by_side
-from attention_sieve.dashboard.views.knowledge.each_head import each_head, headline, heads_in_order, layers
+from attention_sieve.dashboard.views.knowledge.each_head import (
+    each_head,
+    headline,
+    heads_in_order,
+    layers,
+    roles_that_know,
+)
 from attention_sieve.dashboard.views.knowledge.erased import is_it_used
 from attention_sieve.dashboard.views.knowledge.numbers import (
     Probing,
@@ -131,20 +133,3 @@ def _results(
         frame.tabs("knowledge details", {title: partial(draw, probing) for title, draw in views.items()})
         frame.link_to_inspect(probing.heads)
     state.put_in_link(probing.heads)
-
-
-def roles_that_know(probing: Probing) -> None:
-    st.markdown(wording.ROLES_SEE)
-    visit = frame.with_corpus(probing.visit)
-    tested = None if visit is None else corpus(visit)
-    if tested is None:
-        return
-    coarse, fine = shown_roles(tested.tests.mean, tested.tests.roles)
-    roles = tuple(role for role in tested.tests.roles if role in coarse + fine)
-    has_role = tested.tests.holds[[tested.tests.roles.index(role) for role in roles]]
-    criterion = probing.visit.choice.criterion
-    comparison = compare_by_role(above_baselines(probing.shown.report), has_role, roles, criterion.correction)
-    facts = without_command(probing.facts)
-    st.markdown(by_role.summary(comparison, criterion.alpha))
-    by_role.figure("knowledge by role", comparison, facts)
-    by_role.table("knowledge by role", comparison, facts)
