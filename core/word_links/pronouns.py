@@ -15,11 +15,16 @@ from jaxtyping import Bool, Float, Int
 from attention_sieve.core.attention.settings import Head, highest_head
 from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.core.texts.text import Text
-from attention_sieve.core.word_links.habits import WordAttention, word_attention
+from attention_sieve.core.word_links.habits import FUNCTION_WORDS, WordAttention, word_attention
 
 LEAST_EXCESS: Final = 0.3
 """Least excess of a head that follows a pronoun. `benchmarks.findings.pronouns` prints how often some head reaches it
 between two words of shuffled sentences, and between words that no pronoun joins."""
+
+
+_THIRD_PERSONS: Final = "he him his himself she her hers herself it its itself they them their theirs themselves"
+THIRD_PERSONS: Final = frozenset(_THIRD_PERSONS.split())
+"""English pronouns that stand for another word of a text, in lower case."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +104,31 @@ def pronoun_link(sentence: PronounSentence, text_attention: TextAttention) -> Pr
     if pronoun is None or antecedent is None or not (words.even[:, pronoun, antecedent] > 0).any():
         return None
     return PronounLink(sentence=sentence, words=words, pronoun=pronoun, antecedent=antecedent)
+
+
+def found_before(text_attention: TextAttention, head: Head) -> tuple[PronounLink, ...]:
+    """For each pronoun of any text, the link to the earlier content word to which a head gives most of it.
+
+    Which word a pronoun stands for is not known, so `follows` says only that the head joins it with this one.
+
+    Returns: none for pronouns without a content word before them, and for part of a long text.
+    """
+    text = text_attention.text
+    if text.queries is not text.keys or text_attention.overview is not None:
+        return ()
+    words = word_attention(text_attention)
+    links = []
+    for pronoun, word in enumerate(words.words):
+        before = [
+            key
+            for key, other in enumerate(words.words[:pronoun])
+            if other.text.casefold() not in FUNCTION_WORDS | THIRD_PERSONS and words.even[head[0], pronoun, key] > 0
+        ]
+        if word.text.casefold() in THIRD_PERSONS and before:
+            antecedent = max(before, key=lambda key: float(words.attention[*head, pronoun, key]))
+            sentence = PronounSentence("", word.text, words.words[antecedent].text)
+            links.append(PronounLink(sentence=sentence, words=words, pronoun=pronoun, antecedent=antecedent))
+    return tuple(links)
 
 
 def _index(words: WordAttention, spans: Int[np.ndarray, "token 2"], sentence: str, word: str) -> int | None:

@@ -2,6 +2,8 @@
 
 const ALLOWED = new Set(["svg", "path", "rect", "text"]);
 
+const listening = new WeakMap();
+
 export default function ({ data, parentElement }) {
   const place = parentElement.querySelector(".drawing");
   place.setAttribute("aria-label", data.label);
@@ -15,6 +17,24 @@ export default function ({ data, parentElement }) {
   for (const bar of moving) bar.setAttribute("width", before.get(bar.dataset.bar));
   place.getBoundingClientRect(); // drawn as they were, they move to where they end
   for (const [index, bar] of moving.entries()) bar.setAttribute("width", ends[index]);
+  fillFields(place, data.frame);
+}
+
+/** While a grid previews a head of the same attention, fields show it; then what they showed before. */
+function fillFields(place, frame) {
+  listening.get(place)?.abort();
+  const controller = new AbortController();
+  listening.set(place, controller);
+  const fields = [...place.querySelectorAll("rect[data-field]")];
+  const atFirst = fields.map((field) => field.getAttribute("opacity"));
+  const fill = ({ detail: { frame: previewed, head } }) => {
+    if (previewed !== frame) return;
+    if (!place.isConnected) controller.abort();
+    for (const [at, field] of fields.entries()) {
+      field.setAttribute("opacity", head ? Math.sqrt(head.attention[at]).toFixed(2) : atFirst[at]);
+    }
+  };
+  if (frame !== null && fields.length) document.addEventListener(PREVIEW, fill, { signal: controller.signal });
 }
 
 /** Bars with a name, which are moved when they are drawn again. */

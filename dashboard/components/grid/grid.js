@@ -43,6 +43,11 @@ class RoleGrid extends HeadGrid {
   constructor(parent) {
     super(parent);
     this.root.closest(".scroll").after(this.legend); // the squares first, then what their marks mean
+    this.root.addEventListener("pointerdown", ({ pointerType, target }) => {
+      const cell = target.closest(".cell");
+      if (pointerType === "touch" && cell) this.patterns.enlarge(cell);
+    });
+    for (const end of ["pointerup", "pointercancel"]) this.root.addEventListener(end, () => this.patterns.endLens());
   }
 
   show(data) {
@@ -173,7 +178,7 @@ class RoleGrid extends HeadGrid {
       const all = newElement("span", "states", `${before}:`);
       all.append(...states);
       entries.push(all);
-    } else if (!isPatterned) {
+    } else if (!isPatterned && shown.length) {
       entries.push(legendEntry(newElement("span", "swatch ramp"), "no letter: too little to count"));
     }
     if (this.stays !== null) entries.push(legendEntry(roleSwatch(ANY_ROLE, "swatch held faint"), faint));

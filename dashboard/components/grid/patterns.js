@@ -7,6 +7,8 @@ const READ = [
 ].join(" ");
 const POOLED = "There are more tokens than dots: each dot shows the strongest link in its block.";
 
+const FINGER = 24; // pixels between a square that is touched and its enlargement
+
 class Patterns {
   constructor(grid) {
     this.grid = grid;
@@ -14,6 +16,34 @@ class Patterns {
     this.canvas.setAttribute("aria-hidden", "true");
     this.sizes = new ResizeObserver(() => this.draw());
     this.shown = null;
+    this.lens = newElement("canvas", "lens");
+    this.lens.popover = "manual";
+    this.lens.setAttribute("aria-hidden", "true");
+  }
+
+  /** Show a square large, above the finger that touches it. */
+  enlarge(cell) {
+    if (!this.data) return;
+    const { root } = this.grid;
+    const [layer, head] = cell.place;
+    const [down, across] = this.data.shape;
+    const start = (layer * this.grid.data.heads + head) * down * across;
+    if (!this.lens.isConnected) root.append(this.lens);
+    [this.lens.width, this.lens.height] = [across, down];
+    const [context, [red, green, blue]] = [this.lens.getContext("2d"), channels(themeColors(root, []).ink)];
+    const image = context.createImageData(across, down);
+    const ink = (blue << 16) | (green << 8) | red;
+    new Uint32Array(image.data.buffer).set(Array.from(this.cells.subarray(start, start + down * across), (share) => (share << 24) | ink));
+    context.putImageData(image, 0, 0);
+    this.lens.showPopover();
+    const [box, { offsetWidth: width, offsetHeight: height }] = [cell.getBoundingClientRect(), this.lens];
+    const above = box.top - height - FINGER;
+    this.lens.style.left = `${atMost(box.left + (box.width - width) / 2, innerWidth - width)}px`;
+    this.lens.style.top = `${above < 0 ? box.bottom + FINGER : above}px`;
+  }
+
+  endLens() {
+    if (this.lens.matches(":popover-open")) this.lens.hidePopover();
   }
 
   /** Take the data sent by Python; null if the cells show something else. */

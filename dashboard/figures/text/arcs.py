@@ -345,8 +345,16 @@ ABOVE_SQUARES, BESIDE = 84, 92
 """Pixels for the words across the top, and down the side."""
 
 
-def square_key_svg(tokens: Sequence[str], rows: Collection[int], columns: Collection[int]) -> str:
-    """Draw the square, with some rows and columns marked, and the fields where they meet outlined."""
+def square_key_svg(
+    tokens: Sequence[str],
+    rows: Collection[int],
+    columns: Collection[int],
+    attention: Float[np.ndarray, "query key"],
+) -> str:
+    """Draw the square, filled by attention, with some rows and columns marked and the fields where they meet outlined.
+
+    Fields have a number, row by row, by which their component fills them with another head.
+    """
     side = CELL * len(tokens)
     width, height = BESIDE + side + 2, ABOVE_SQUARES + side + 2
     svg = ET.Element("svg", xmlns="http://www.w3.org/2000/svg", width=f"{width}", height=f"{height}")
@@ -355,6 +363,11 @@ def square_key_svg(tokens: Sequence[str], rows: Collection[int], columns: Collec
         _rect(svg, BESIDE, ABOVE_SQUARES + CELL * row, side, CELL, fill="currentColor", opacity="0.1")
     for column in columns:
         _rect(svg, BESIDE + CELL * column, ABOVE_SQUARES, CELL, side, fill="currentColor", opacity="0.1")
+    for number, share in enumerate(attention.ravel().tolist()):
+        row, column = divmod(number, len(tokens))
+        x, y = BESIDE + CELL * column, ABOVE_SQUARES + CELL * row
+        looks = {"fill": "currentColor", "opacity": f"{share**0.5:.2f}", "data-field": f"{number}"}
+        _rect(svg, x, y, CELL, CELL, **looks)
     for number in range(len(tokens) + 1):
         at = CELL * number
         path = f"M{BESIDE},{ABOVE_SQUARES + at}h{side}M{BESIDE + at},{ABOVE_SQUARES}v{side}"

@@ -1,4 +1,4 @@
-"""The riddle before the working page: which of the squares knows whom a pronoun means? What it says about a guess is
+"""The riddle before the working page: which of the squares finds whom a pronoun means? What it says about a guess is
 computed from the attention of the sentence, for any checkpoint."""
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from attention_sieve.dashboard.components.arcs import attention_arcs
 from attention_sieve.dashboard.components.arcs.look import ArcSettings, ArcStyle
 from attention_sieve.dashboard.components.drawing import drawing
 from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
-from attention_sieve.dashboard.components.grid import GridOnText, patterns_of, role_grid
+from attention_sieve.dashboard.components.grid import GridOnText, frame_of, patterns_of, role_grid
 from attention_sieve.dashboard.components.source import Selection
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 from attention_sieve.dashboard.figures.text.arcs import square_key_svg
@@ -32,6 +32,7 @@ from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.arcs import maps_of
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.riddle import wording
+from attention_sieve.dashboard.views.riddle.own import try_on
 from attention_sieve.dashboard.views.text.on_screen import waiting
 from attention_sieve.dashboard.views.text.simple_patterns import LEAST_SHARE, resting_places, simple_pattern
 from attention_sieve.dashboard.views.text.stories import been_here
@@ -83,8 +84,11 @@ def verdict_of(here: PronounLink, head: Head, guess: Head) -> Verdict:
 
 
 def elsewhere(head: Head, links: Sequence[PronounLink]) -> str:
-    following = [(link.sentence, float(link.attention[head])) for link in links if link.follows[head]]
-    return wording.elsewhere(following, len(links))
+    found, missed = (
+        [(link.sentence, float(link.attention[head])) for link in links if link.follows[head] == follows]
+        for follows in (True, False)
+    )
+    return wording.elsewhere(found, missed)
 
 
 def cell_sentences(here: PronounLink) -> list[list[str]]:
@@ -214,27 +218,38 @@ def _draw(visit: Visit, text_attention: TextAttention, here: PronounLink, promis
     left, right = st.columns([4, 3], gap="medium")
     guess = riddle.guess
     answered = None
+    hint = ""
     if guess is not None and not np.isnan(here.attention[guess]):
         others = (sentence for sentence in PRONOUNS if sentence != here.sentence)
         read = (pronoun_link(sentence, _look(visit, sentence)) for sentence in others)
         links = [link for link in read if link is not None]
         head = follower(here, links)
         assert head is not None, "a sentence is asked about only if some head follows its pronoun"
-        answered = answer(here, text_attention, head, guess)
+        verdict = verdict_of(here, head, guess)
+        if riddle.n_guesses == 1 and verdict in ("close", "wrong"):
+            hint = wording.hint(head[0])
+        else:
+            answered = answer(here, text_attention, head, guess)
     with above:
-        if answered is None:
+        if hint and guess is not None:
+            st.header(wording.once_more(verdict == "close"), anchor=False)
+            st.markdown(f"{_of_guess(here, text_attention, guess, verdict)} {hint}")
+        elif answered is None:
             st.header(wording.question(int(np.prod(here.attention.shape)), here.sentence), anchor=False)
             st.markdown(wording.how_to_read(here.sentence))
         else:
             st.header(answered.headline, anchor=False)
             st.markdown(elsewhere(answered.heads[0], links))
     with left:
-        _squares(visit, text_attention, here, answered)
+        tried = [] if guess is None else [guess]
+        _squares(visit, text_attention, here, tried if answered is None else list(answered.heads))
     with right:
         if answered is None:
             rows, columns = (here.words.words[index].tokens for index in (here.pronoun, here.antecedent))
-            svg = square_key_svg(text_attention.text.queries.tokens, rows, columns)
-            drawing(svg, key="riddle picture", label=wording.picture(here.sentence))
+            filled = np.zeros_like(text_attention.attention[0, 0]) if guess is None else text_attention.attention[guess]
+            svg = square_key_svg(text_attention.text.queries.tokens, rows, columns, np.nan_to_num(filled))
+            label, frame_name = wording.picture(here.sentence), frame_of(text_attention)
+            drawing(svg, key="riddle picture", label=label, frame=frame_name)
         else:
             _answer(visit, text_attention, answered)
             if answered.heads == (guess,):
@@ -260,7 +275,7 @@ def _offer_card(visit: Visit, here: PronounLink, head: Head) -> None:
         card_downloads(head_name(*head), visit.engine.files.name, card)
 
 
-def _squares(visit: Visit, text_attention: TextAttention, here: PronounLink, answered: Answer | None) -> None:
+def _squares(visit: Visit, text_attention: TextAttention, here: PronounLink, chosen: list[Head]) -> None:
     n_layers, n_heads = here.attention.shape
     grid = RoleGrid(
         label=wording.grid(visit.engine.files.name, here.sentence),
@@ -270,11 +285,10 @@ def _squares(visit: Visit, text_attention: TextAttention, here: PronounLink, ans
         roles=(),
         sentences=cell_sentences(here),
     )
-    guess = [] if answered is None else list(answered.heads)
     role_grid(
         grid,
-        Selection("riddle grid", guess, st.session_state[RIDDLE].n_guesses, _guess),
-        GridOnText(patterns=patterns_of(text_attention)),
+        Selection("riddle grid", chosen, st.session_state[RIDDLE].n_guesses, _guess),
+        GridOnText(frame=frame_of(text_attention), patterns=patterns_of(text_attention)),
     )
 
 
@@ -289,6 +303,7 @@ def _answer(visit: Visit, text_attention: TextAttention, answered: Answer) -> No
         ArcStyle(controls="without", dashed=answered.heads[1:]),
     )
     st.markdown("  \n".join(answered.sentences))
+    took = (answered.heads[0], visit.engine.files.fingerprint)
     with st.form("riddle form", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
         st.text_input(
             "Now a sentence of your own",
@@ -296,7 +311,7 @@ def _answer(visit: Visit, text_attention: TextAttention, answered: Answer) -> No
             placeholder="Type a sentence and press Enter",
             help="You will see its most surprising link.",
         )
-        st.form_submit_button("Look", key="riddle look", icon=":material/visibility:", on_click=_take_own)
+        st.form_submit_button("Look", key="riddle look", icon=":material/visibility:", on_click=_take_own, args=took)
 
 
 def _guess(heads: list[Head]) -> None:
@@ -305,11 +320,12 @@ def _guess(heads: list[Head]) -> None:
         st.session_state[RIDDLE] = replace(riddle, guess=heads[-1], n_guesses=riddle.n_guesses + 1)
 
 
-def _take_own() -> None:
+def _take_own(head: Head, fingerprint: str) -> None:
     """Go to the working page with the reader's own sentence."""
     typed = st.session_state.get(OWN, "").strip()  # a form that is sent by hand may lack its field
     if typed:
         st.session_state["text"] = typed
+        try_on(head, typed, fingerprint)
         _leave()
 
 

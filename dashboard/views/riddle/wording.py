@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from attention_sieve.core.word_links.pronouns import PronounSentence
+from attention_sieve.core.word_links.pronouns import LEAST_EXCESS, PronounSentence
 from attention_sieve.dashboard.figures.figure import counted, percent
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views.text.simple_patterns import SimplePattern
@@ -20,7 +20,7 @@ SECOND: Final = "Second riddle: what does a model say without a head?"
 
 def question(n_heads: int, asked: PronounSentence) -> str:
     return (
-        f"One of these {n_heads:,} squares knows whom :blue-background[{plain(asked.pronoun)}] means in "
+        f"One of these {n_heads:,} squares finds whom :blue-background[{plain(asked.pronoun)}] means in "
         f"“{plain(asked.sentence)}” Find it."
     )
 
@@ -59,7 +59,16 @@ def found(n_clicks: int, asked: PronounSentence, share: float) -> str:
 
 
 def also_right(guess: str, head: str) -> str:
-    return f"{guess} knows it, too. The strongest is {head}."
+    return f"{guess} finds it, too. The strongest is {head}."
+
+
+def once_more(is_close: bool) -> str:
+    """After a first guess that is not right, without the answer."""
+    return f"{'Close' if is_close else 'Not that one'}: one more try."
+
+
+def hint(layer: int) -> str:
+    return f"A hint: it is in layer {layer}. The next click shows the answer."
 
 
 def close(head: str) -> str:
@@ -70,13 +79,45 @@ def wrong(head: str) -> str:
     return f"Not that one. It is {head}."
 
 
-def elsewhere(links: Sequence[tuple[PronounSentence, float]], n_sentences: int) -> str:
-    if not links:
-        return f"It follows the pronoun in none of {counted(n_sentences, 'other sentence')}: one proves nothing yet."
-    named = ", ".join(
+def elsewhere(found: Sequence[tuple[PronounSentence, float]], missed: Sequence[tuple[PronounSentence, float]]) -> str:
+    """What the head does in the other sentences: those in which it follows the pronoun, and those in which not."""
+    others = counted(len(found) + len(missed), "other sentence")
+    if not found:
+        return f"It follows the pronoun in none of {others}: one proves nothing yet."
+    without = f" In {len(missed)} it does not: {_named(missed)}." if missed else ""
+    return f"It follows the pronoun in {len(found)} of {others}, too: {_named(found)}.{without}"
+
+
+def _named(links: Sequence[tuple[PronounSentence, float]]) -> str:
+    return ", ".join(
         f"*{plain(each.pronoun)}* to *{plain(each.antecedent)}* ({percent(share, 0)})" for each, share in links
     )
-    return f"It follows the pronoun in {len(links)} of {counted(n_sentences, 'other sentence')}, too: {named}."
+
+
+def on_own(
+    head: str, found: Sequence[tuple[PronounSentence, float]], missed: Sequence[tuple[PronounSentence, float]]
+) -> str:
+    """What the head of the riddle does with the pronouns of a sentence of the reader's own, of which one is there."""
+    said = [_finds(found)] if found else []
+    said += [f"{'not' if found else 'does not find'} {_finds(missed, '')}"] if missed else []
+    return (
+        f"**{head}**, the head of the riddle, {'; '.join(said)}. (It finds a pronoun if it joins it to a word before "
+        f"with at least {100 * LEAST_EXCESS:.0f} points more than it gives that word from any other. Whether the word "
+        "is the one that is meant, you can tell.)"
+    )
+
+
+def _finds(links: Sequence[tuple[PronounSentence, float]], verb: str = "finds ") -> str:
+    return verb + ", ".join(
+        f"*{plain(each.pronoun)}*: {plain(each.antecedent)} {percent(share, 0)}" for each, share in links
+    )
+
+
+def nothing_to_find(head: str) -> str:
+    return (
+        f"**{head}**, the head of the riddle, has nothing to find here: there is no English pronoun such as *he* or "
+        "*her* with a word before it that it could stand for."
+    )
 
 
 def of_head(head: str, asked: PronounSentence, share: float, greatest_other: float) -> str:

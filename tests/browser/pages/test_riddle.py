@@ -2,7 +2,7 @@
 
 from looks import expect_looks_right, lighten, resize
 from playwright.sync_api import expect
-from steps import arcs, cell, grid_of, settle, shifted, wait_for
+from steps import PATIENCE, arcs, cell, grid_of, settle, shifted, wait_for
 
 PROJECTOR = {"width": 853, "height": 480}
 FOCUSED = """() => {
@@ -54,8 +54,50 @@ def test_question_and_answer_are_accessible_and_fit_also_on_a_projector(visit):
     for part in (grid_of(page), page.get_by_role("button", name="Skip: straight to the tool")):
         expect_in_view(page, part)
     cell(page, 5, 2).click()
+    expect(heading(page)).to_have_text("Close: one more try.")
+    expect_in_view(page, page.get_by_text("A hint: it is in layer 2."))
+    settle(page)
+    cell(page, 5, 2).click()
     expect(heading(page)).to_have_text("Close! The one is L2 H4.")
     for part in (grid_of(page), arcs(page).locator(".box"), page.get_by_text("from everywhere")):
         expect_in_view(page, part)
     resize(page, "wide")
     expect_looks_right(page)
+
+
+FIELDS = "all => all.map((field) => Number(field.getAttribute('opacity')))"
+
+
+def test_the_large_square_is_filled_with_the_head_that_the_pointer_is_on(visit):
+    page = visit("/", newcomer=True)
+    fields = page.locator("[data-field]")
+    expect(fields).to_have_count(81)
+    assert not any(fields.evaluate_all(FIELDS))
+    cell(page, 2, 4).hover()
+    filled = wait_for(page, lambda: fields.evaluate_all(FIELDS), any)
+    his, brother = 4, 2
+    assert filled[9 * his + brother] == max(filled[9 * his : 9 * his + 9]) == 0.8  # the root of 64%
+    page.mouse.move(0, 0)
+    wait_for(page, lambda: fields.evaluate_all(FIELDS), lambda now: not any(now))
+
+
+def test_a_small_square_is_shown_large_while_a_finger_is_on_it(browser, server):
+    page = browser.new_page(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    page.set_default_timeout(PATIENCE)
+    page.goto(server)
+    settle(page)
+    lens, square = page.locator("canvas.lens"), cell(page, 2, 4)
+    expect(square).to_be_visible()
+    box = square.bounding_box()
+    finger = page.context.new_cdp_session(page)
+    point = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
+    finger.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [point]})
+    expect(lens).to_be_visible()
+    large = lens.bounding_box()
+    assert large["width"] > 4 * box["width"]
+    assert large["y"] + large["height"] <= box["y"] or large["y"] >= box["y"] + box["height"], "the finger covers it"
+    assert lens.evaluate("each => each.getContext('2d').getImageData(0, 0, each.width, each.height).data.some(Boolean)")
+    finger.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    expect(lens).to_be_hidden()
+    expect(heading(page)).to_have_text("Found it: L2 H4.")
+    page.close()

@@ -11,7 +11,14 @@ from passing import look_at
 
 from attention_sieve.core.attention.settings import Window
 from attention_sieve.core.passes.texts import PassText
-from attention_sieve.core.word_links.pronouns import LEAST_EXCESS, PRONOUNS, PronounSentence, follower, pronoun_link
+from attention_sieve.core.word_links.pronouns import (
+    LEAST_EXCESS,
+    PRONOUNS,
+    PronounSentence,
+    follower,
+    found_before,
+    pronoun_link,
+)
 
 SENTENCE = PronounSentence("My brother broke his phone.", "his", "brother")
 SPANS = ((0, 0), (0, 2), (3, 6), (6, 10), (11, 16), (17, 20), (21, 26), (26, 27), (0, 0))
@@ -40,6 +47,22 @@ def test_the_excess_is_what_the_pronoun_gives_beyond_the_greatest_other_word_and
     assert link.excess[FROM_EVERYWHERE] == pytest.approx(0)
     assert np.argwhere(link.follows).tolist() == [list(FOLLOWS)]
     assert follower(link, []) == FOLLOWS
+
+
+def test_in_a_text_of_ones_own_a_head_is_tried_on_each_pronoun_with_an_earlier_content_word():
+    (link,) = found_before(looked(planted(), text=TEXT), FOLLOWS)
+    assert (link.sentence.pronoun, link.sentence.antecedent) == ("his", "brother")
+    assert link.attention[FOLLOWS] == pytest.approx(0.7)
+    assert link.follows[FOLLOWS]
+    (link,) = found_before(looked(planted(), text=TEXT), FROM_EVERYWHERE)
+    assert not link.follows[FROM_EVERYWHERE]
+    without = (*TOKENS[:5], "old", *TOKENS[6:])
+    nothing = PassText(kind="self", source=tokenized(without, WORDS, SPANS))
+    assert found_before(looked(planted(), text=nothing), FOLLOWS) == ()
+    first = PassText(
+        kind="self", source=tokenized((TOKENS[0], "he", "is", "is", *TOKENS[4:5], "on", *TOKENS[6:]), WORDS, SPANS)
+    )
+    assert found_before(looked(planted(), text=first), FOLLOWS) == (), "no word stands before it"
 
 
 def test_heads_that_attend_evenly_or_were_removed_follow_no_pronoun():
