@@ -517,6 +517,10 @@ def not_known(parts: Sequence[tuple[str, str]]) -> str:
     return f"The model does not know {named}: it reads {token} instead."
 
 
+A_HEAD: Final = "choose it to see where it looks."
+"""Said of a head in a lesson, whose grid shows no roles."""
+
+
 def not_english(language: str, has_parser: bool) -> str:
     """What is said of a text in another language while texts are parsed as English."""
     choose = f" Choose {language} under *{TEXT_LANGUAGE}* in the sidebar to see it." if has_parser else ""

@@ -1,7 +1,7 @@
 """The roles of every head as a grid, for the page and as an SVG file."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, isnan, sqrt
 from typing import Final
 from xml.etree import ElementTree as ET
@@ -92,6 +92,24 @@ class RoleGrid:
         """Heads that were removed from the checkpoint: they have no score, while other heads have."""
         has_score = ~np.isnan(self.scores).all(axis=0)
         return ~has_score & has_score.any()
+
+    def without_roles(self, sentence: str) -> "RoleGrid":
+        """The same heads, of which nothing is shown but what their patterns show; each is described by a sentence."""
+        n_layers, n_heads = self.scores.shape[1:]
+        none = np.empty((0, n_layers, n_heads))
+        return replace(
+            self,
+            roles=(),
+            shown=None,
+            scores=none,
+            holds=none.astype(bool),
+            held_before=None,
+            uniform=None,
+            greatest=None,
+            p_values=None,
+            stability=None,
+            sentences=[[sentence] * n_heads] * n_layers,
+        )
 
     @property
     def faint(self) -> Bool[np.ndarray, "role layer head"]:

@@ -152,9 +152,9 @@ def _draw(visit: Visit, screen: PassedText, beside: "Beside | None") -> bool | N
     arcs = partial(where_heads_look, _with_template(visit), screen, heads, GRID, says=says)
     if beside is not None:
         with right:
+            if first_screen_is_drawn() and shows("inspect", "switches"):
+                _switches(visit, heads)
             (beside.instead or partial(arcs, beside.asked))()
-        if first_screen_is_drawn() and shows("inspect", "switches"):
-            _switches(visit, heads, below)
         return None
     with right:
         text_attention = arcs()
@@ -241,12 +241,12 @@ def _written(visit: Visit, screen: PassedText, prompt: Text, continuation: "Cont
     writing.show_step(screen)
 
 
-def _switches(visit: Visit, heads: list[Head], below: DeltaGenerator) -> None:
+def _switches(visit: Visit, heads: list[Head]) -> None:
     """Buttons that switch the chosen heads off, for a lesson, beside which nothing else is said about them."""
     # imports pandas, for which the first grid does not wait
     from attention_sieve.dashboard.views.heads_off import switch_buttons
 
-    with below, st.container(horizontal=True, key="lesson switches"):
+    with st.container(horizontal=True, key="lesson switches"):
         switch_buttons(visit.choice, [head for head in heads if head not in visit.removed])
 
 
@@ -351,6 +351,8 @@ def _grid(
         from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences
 
         grid = replace(grid, sentences=kept_sentences(visit, known.tests))
+    if state.lesson_is_on("inspect"):
+        grid = grid.without_roles(shared_wording.A_HEAD)  # these are explained in a later lesson
     sieves = sieves_on(_with_template(visit).choice, screen.text_attention, screen.text)
     on_text = GridOnText(
         pictures=pictures_of(screen.text_attention, sieves),

@@ -42,16 +42,20 @@ PAGE: Final = "laboratory"
 
 
 def figure_of_steps(run: SavedRun, visit: Visit, tested: Corpus, *, with_heads: bool) -> None:
-    """The losses over all steps, and below them the strongest heads if these are wanted."""
+    """The losses over all steps, and below them the strongest heads if these are wanted; without them, in a lesson, the
+    losses up to the step that is shown."""
     probes = controls.PROBES[visit.choice.corpus]
     steps = drawn_steps(run.progress.saved) if with_heads else []
     strongest = strongest_heads({step: visit_at(run, step, probes) for step in steps}) if steps else NO_HEADS
     if strongest is None:
         return
     progress = run.progress
-    figure = formation(
-        progress.held_out, strongest, _step_of(visit), max(1, progress.steps, progress.step), len(VOCABULARY)
-    )
+    held_out = [
+        score
+        for score in progress.held_out
+        if with_heads or not state.lesson_is_on(PAGE) or score.step <= _step_of(visit)
+    ]
+    figure = formation(held_out, strongest, _step_of(visit), max(1, progress.steps, progress.step), len(VOCABULARY))
     name = "heads in formation" if with_heads else "loss of copied tokens"
     chart(name, figure, without_command(corpora.facts(visit, tested)) | {"checkpoint": run.name})
     if 0 < len(steps) < len(progress.saved):

@@ -1,6 +1,6 @@
 """Answers to the questions of the lessons, all computed from the current checkpoint, which may have no such head."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -11,9 +11,11 @@ from attention_sieve.core.attention.settings import Head, PassSettings, head_nam
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.metrics import TextOutcomes
 from attention_sieve.core.importance.question import ablation_question
-from attention_sieve.core.laboratory.outcomes import copy_score
+from attention_sieve.core.laboratory.outcomes import CopyScore, copy_score
 from attention_sieve.core.laboratory.question import COPIED_TOKENS
 from attention_sieve.core.passes.texts import TextAttention
+from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
+from attention_sieve.core.relations.cases import cases_of
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.controls import control_passes, counts_of
 from attention_sieve.core.roles.finding import RoleSettings
@@ -22,11 +24,12 @@ from attention_sieve.core.roles.record import DIRECTIONS
 from attention_sieve.core.roles.roles import ROLES
 from attention_sieve.core.roles.sieves import sieve_cells
 from attention_sieve.core.roles.uncertainty.anytime import odds
-from attention_sieve.core.texts.text import read_typed
+from attention_sieve.core.texts.text import Text, read_typed
 from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText
 from attention_sieve.core.word_links.on_text import words_on
 from attention_sieve.dashboard.offers import laboratory_runs
 from attention_sieve.dashboard.views.corpus import judged
+from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.lessons.computation import Phrase, StepInputs, StepResult, replace_values
 from attention_sieve.dashboard.views.lessons.outcomes import (
     MOST_OFF,
@@ -36,7 +39,7 @@ from attention_sieve.dashboard.views.lessons.outcomes import (
     shape_of,
     turns,
 )
-from attention_sieve.dashboard.views.lessons.sentences import FAR, NEAR, VerbAndObject
+from attention_sieve.dashboard.views.lessons.sentences import FAR, LONG, NEAR, SHORT, VerbAndObject
 from attention_sieve.dashboard.views.text import stories, wording
 from attention_sieve.dashboard.views.text.simple_patterns import (
     LEAST_SHARE,
@@ -57,6 +60,8 @@ CLOSE: Final = 0.1
 """Relative error up to which a guessed number counts as close; an error of 1 always does."""
 CLOSE_PERCENT: Final = 10
 """Error up to which a guessed percentage counts as close."""
+AS_GOOD: Final = 0.9
+"""Part of the greatest share from which another head does what was asked for as well."""
 
 
 def percent(share: float) -> str:
@@ -75,7 +80,7 @@ def near_object(inputs: StepInputs) -> StepResult:
 
 def far_word(inputs: StepInputs) -> StepResult:
     """Where the same head attends from a verb that its object follows at a greater distance."""
-    return _one_word(inputs.attention, FAR, _head_of_lesson_one(inputs))
+    return _one_word(inputs.attention, FAR, _head_of_lesson_one(inputs)[0])
 
 
 def far_object(inputs: StepInputs) -> StepResult:
@@ -84,10 +89,11 @@ def far_object(inputs: StepInputs) -> StepResult:
     return result if result.values["most"] == result.values["object"] else replace(result, section="none")
 
 
-def _head_of_lesson_one(inputs: StepInputs) -> Head:
+def _head_of_lesson_one(inputs: StepInputs) -> tuple[Head, bool]:
+    """The head, and whether its model is causal."""
     (text,) = read_typed(NEAR.sentence)
     text_attention, _ = inputs.visit.inference.look(inputs.visit.engine, text, inputs.visit.settings)
-    return _object_head(text_attention)
+    return _object_head(text_attention), text_attention.causal
 
 
 def _object_head(text_attention: TextAttention) -> Head:
@@ -117,6 +123,7 @@ def _one_word(text_attention: TextAttention, sentence: VerbAndObject, head: Head
         query=query,
         of_guess=lambda guess: f"{names[guess]} ({percent(float(shares[guess]))})" if isinstance(guess, int) else "",
         is_right=lambda guess: isinstance(guess, int) and bool(word_of[guess] == word_of[most]),
+        is_close=lambda guess: isinstance(guess, int) and bool(shares[guess] >= LEAST_SHARE),
     )
 
 
@@ -152,9 +159,26 @@ def resting(inputs: StepInputs) -> StepResult:
     )
 
 
+def resting_by_length(inputs: StepInputs) -> StepResult:
+    """The same number in the text on screen, in a short text and in a long one, with their numbers of tokens."""
+    result = resting(inputs)
+    values = {"count": result.values["count"], "heads": result.values["heads"], "tokens": _n_tokens(inputs.attention)}
+    for name, sentence in (("short", SHORT), ("long", LONG)):
+        text_attention, _ = inputs.visit.inference.look(
+            inputs.visit.engine, Text((sentence,)), PassSettings(inputs.visit.settings.kind), too_long="truncate"
+        )
+        of_text = resting(replace(inputs, text_attention=text_attention))
+        values |= {name: of_text.values["count"], f"{name}_tokens": _n_tokens(text_attention)}
+    return StepResult(values=values, heads=result.heads)
+
+
+def _n_tokens(text_attention: TextAttention) -> str:
+    return str(len(text_attention.text.keys.ids))
+
+
 def own_object(inputs: StepInputs) -> StepResult:
     """The same head on the reader's own sentence, from verbs to their objects according to the parser."""
-    head = _head_of_lesson_one(inputs)
+    head, _ = _head_of_lesson_one(inputs)
     text_attention = inputs.attention
     to_head, from_head = DIRECTIONS  # in causal models from the object back to its verb
     forwards = (to_head if text_attention.causal else from_head,)
@@ -195,10 +219,31 @@ def grammar_heads(inputs: StepInputs) -> StepResult:
 def grammar_letters(inputs: StepInputs) -> StepResult:
     """The same, with the head of lesson 1; section "none" where it has no such role."""
     assert inputs.tested is not None, "asked on the page of roles"
-    tests, head = inputs.tested.tests, _head_of_lesson_one(inputs)
+    tests, (head, causal) = inputs.tested.tests, _head_of_lesson_one(inputs)
     place = (tests.roles.index(SYNTACTIC[0]), *head)
-    values = {"head": head_name(*head), "score": f"{tests.mean[place]:.2f}"}
-    return replace(replace_values(grammar_heads(inputs), values), section="" if tests.holds[place] else "none")
+    resting = counts_of(tests, "none").heads[tests.roles.index("delimiter")]
+    values = {"head": head_name(*head), "score": f"{tests.mean[place]:.2f}", "resting": str(resting)}
+    result = replace_values(grammar_heads(inputs), values | _objects_found(inputs, head, causal), heads=(head,))
+    return replace(result, section="" if tests.holds[place] else "none")
+
+
+def _objects_found(inputs: StepInputs, head: Head, causal: bool) -> dict[str, str]:
+    """In how many pairs of verb and object of the corpus a head looks most from the one at the other, and in how many
+    pairs the object is as far from its verb as in most."""
+    visit, tested = inputs.visit, inputs.tested
+    assert tested is not None, "asked on the page of roles"
+    texts = tuple(visit.texts[position] for position in tested.found.positions)
+    settings = PassSettings(visit.settings.kind)
+    request = FindingRequest(visit.engine, RELATION_ANALYSIS, texts, RELATION_ANALYSIS.settings, settings, "truncate")
+    cases = cases_of(visit.inference.find(request).finding.predictions, reading="row")
+    is_object = np.array([name == "dobj" for name in cases.names])[cases.codes] & cases.is_known
+    right = cases.right[0 if causal else 1, *head, is_object]
+    _, at_distance = np.unique(cases.distances[is_object], return_counts=True)
+    return {
+        "pairs": str(right.size),
+        "found": str(int(right.sum())),
+        "fixed": str(at_distance.max(initial=0)),
+    }
 
 
 def random_heads(inputs: StepInputs) -> StepResult:
@@ -243,17 +288,20 @@ def typed_evidence(inputs: StepInputs) -> StepResult:
 def ranking_now(inputs: StepInputs) -> StepResult:
     """What the checkpoint makes of the text without the heads that are off now."""
     n_heads = int(np.prod(shape_of(inputs)))
-    result = StepResult(values={"heads": str(n_heads)}, most=n_heads)
+    result = StepResult(values={"heads": str(n_heads), "tried": str(MOST_OFF)}, most=min(n_heads, MOST_OFF))
     return _with_ranking(result, outcome(inputs, inputs.visit.settings.off))
 
 
 def few_heads(inputs: StepInputs) -> StepResult:
     """How few heads have to be off for another outcome; section "none" if as many as are tried do not change it."""
     change = change_of(inputs)
-    result = _with_ranking(_number(len(change.heads), int(np.prod(shape_of(inputs)))), change.after)
+    result = _with_ranking(_number(len(change.heads), MOST_OFF), change.after)
     if not change.heads:
-        return replace(replace_values(result, {"tried": str(MOST_OFF)}), section="none")
+        values = {"tried": str(MOST_OFF), "heads": str(int(np.prod(shape_of(inputs))))}
+        result = replace(result, is_right=lambda guess: False, doing=lambda guess: None)
+        return replace(replace_values(result, values), section="none")
     values = {
+        "heads": str(int(np.prod(shape_of(inputs)))),
         "names": head_names(change.heads),
         "before": change.before.first.rstrip("."),
         "after": change.after.first.rstrip("."),
@@ -354,57 +402,91 @@ def _moved(by_layer: Float[np.ndarray, " layer"], layer: int) -> Phrase | None:
     return Phrase("layer_moved", (("layer", str(layer)), ("share", percent(float(by_layer[layer])))))
 
 
-def untrained(inputs: StepInputs) -> StepResult:
-    """Numbers of heads and layers of the laboratory's model; section "none" where none has been trained to the end."""
-    name = inputs.visit.choice.checkpoint.rpartition("/")[0]
-    is_trained = any(run.name == name and run.progress.state != "running" for run in laboratory_runs())
-    return size(inputs) if is_trained and inputs.text_attention is not None else StepResult(values={}, section="none")
+def is_trained(visit: Visit) -> bool:
+    """Whether the laboratory's model of the page has been trained, to the end or until somebody stopped it."""
+    name = visit.choice.checkpoint.rpartition("/")[0]
+    return any(run.name == name and run.progress.state != "running" for run in laboratory_runs())
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Copying:
+    """The heads of the laboratory's model that look at what came after earlier copies, and the one that looks back."""
+
+    heads: tuple[Head, ...]
+    """Those with the role, the one that attends most to its links on the text on screen first."""
+    before: Head
+    """In a lower layer, the head that attends most to the previous token."""
+
+
+def _copying(inputs: StepInputs) -> _Copying | None:
+    """None where no head has the role, or where all that have it are in the first layer."""
+    visit, text_attention = inputs.visit, inputs.attention
+    settings = RoleSettings(visit.choice.score_settings)
+    request = FindingRequest(visit.engine, ROLE_ANALYSIS, visit.texts, settings, visit.settings, "truncate")
+    tests = judged(visit.inference.find(request), visit.choice).tests
+    shares = _shares(text_attention, "induction")
+    holding = np.argwhere(tests.holds[tests.roles.index("induction")]).tolist()
+    heads = sorted(((layer, head) for layer, head in holding), key=lambda head: -shares[head])
+    if not heads or not heads[0][0]:
+        return None
+    back = _shares(text_attention, "previous")[: heads[0][0]]
+    return _Copying(heads=tuple(heads), before=highest_head(back))
+
+
+def _shares(text_attention: TextAttention, role: str) -> Float[np.ndarray, "layer head"]:
+    links = sieve_cells(role, text_attention.text, text_attention.causal, window=text_attention.window)
+    return share_on(text_attention.attention, np.tril(links))
 
 
 def copies(inputs: StepInputs) -> StepResult:
-    """The head of the laboratory's model that attends most to the tokens after earlier copies of the one that looks."""
-    if inputs.text_attention is None:
+    """The heads of the laboratory's model that look at the tokens after earlier copies of the one that looks."""
+    if inputs.text_attention is None or (copying := _copying(inputs)) is None:
         return StepResult(values={}, section="none")
-    return _best(inputs.text_attention, _cells("induction", inputs.text_attention))
+    links = sieve_cells("induction", inputs.attention.text, inputs.attention.causal, window=inputs.attention.window)
+    result = _best(inputs.attention, links)
+    return replace_values(
+        replace(result, is_right=lambda guess: guess in copying.heads, section=""),
+        {"count": str(len(copying.heads)), "names": head_names(sorted(copying.heads)), **_size(inputs)},
+    )
 
 
 def copies_without(inputs: StepInputs) -> StepResult:
-    """How much of its attention that head keeps there without the head that attends most to the previous token."""
+    """What share of the copied tokens the model predicts with all heads on, without one of those that look at copies,
+    without all of these, and without the head that looks at the previous token."""
     result = copies(inputs)
-    if inputs.text_attention is None or result.section:
+    if result.section or (copying := _copying(inputs)) is None:
         return result
-    back = stories.strongest(inputs.text_attention.attention, _cells("previous", inputs.text_attention), causal=True)
-    without = PassSettings(inputs.visit.settings.kind, (back.head,))
-    text_attention, _ = inputs.visit.inference.look(
-        inputs.visit.engine, inputs.visit.texts[0], without, too_long="truncate"
-    )
-    links, (head,) = _cells("induction", text_attention), result.heads
-    kept = round(100 * float(share_on(text_attention.attention[*head], links)))
-    values = {**result.values, "previous": head_name(*back.head), "back": percent(back.share), "kept": f"{kept}%"}
+    all_on = _copied(inputs, ())
+    costs = {head: all_on.loss_without[head] for head in copying.heads}
+    one = max(costs, key=lambda head: float(costs[head]))
+    scores = [_copied(inputs, heads) for heads in ((one,), copying.heads, (copying.before,))]
+    of_one, of_all, of_before = (round(100 * score.accuracy) for score in scores)
+    values = {
+        "one": head_name(*one),
+        "previous": head_name(*copying.before),
+        "back": percent(float(_shares(inputs.attention, "previous")[copying.before])),
+        "known": percent(all_on.accuracy),
+        "without_one": f"{of_one}%",
+        "without_all": f"{of_all}%",
+        "without_previous": f"{of_before}%",
+        "loss": f"{all_on.loss:.2f}",
+        **{f"loss_{name}": f"{score.loss:.2f}" for name, score in zip(("one", "all", "previous"), scores)},
+    }
     return replace(
-        _number(kept, 100),
-        values=values,
-        section="none" if back.share < LEAST_SHARE or back.head[0] >= head[0] else "",
-        heads=(back.head, head),
+        _number(of_one, 100),
+        values={**result.values, **values},
+        heads=(copying.before, *copying.heads),
         of_guess=lambda guess: f"{guess}%",
-        is_close=lambda guess: isinstance(guess, int) and abs(guess - kept) <= CLOSE_PERCENT,
+        is_close=lambda guess: isinstance(guess, int) and abs(guess - of_one) <= CLOSE_PERCENT,
     )
 
 
-def copies_together(inputs: StepInputs) -> StepResult:
-    """The loss of copied tokens with all heads on, and without each of these two heads."""
-    result = copies_without(inputs)
-    if result.section:
-        return result
-    visit = inputs.visit
-    outcomes = visit.inference.ask(visit.engine, COPIED_TOKENS, visit.texts, visit.settings, too_long="truncate")
-    score = copy_score(outcomes.results)
-    lower, upper = (f"{score.loss_without[head]:.2f}" for head in result.heads)
-    return replace_values(result, {"loss": f"{score.loss:.2f}", "without_lower": lower, "without_upper": upper})
-
-
-def _cells(role: str, text_attention: TextAttention) -> Bool[np.ndarray, "query key"]:
-    return sieve_cells(role, text_attention.text, text_attention.causal, window=text_attention.window)
+def _copied(inputs: StepInputs, off: tuple[Head, ...]) -> CopyScore:
+    """How well the model continues repetitions without some heads."""
+    visit, settings = inputs.visit, PassSettings(inputs.visit.settings.kind, tuple(sorted(off)))
+    return copy_score(
+        visit.inference.ask(visit.engine, COPIED_TOKENS, visit.texts, settings, too_long="truncate").results
+    )
 
 
 def size(inputs: StepInputs) -> StepResult:
@@ -423,7 +505,10 @@ def _best(text_attention: TextAttention, links: Bool[np.ndarray, "query key"]) -
         section="" if strongest_head.share >= LEAST_SHARE else "none",
         heads=(strongest_head.head,),
         of_guess=lambda guess: f"{head_name(*guess)} ({percent(shares[guess])})" if isinstance(guess, tuple) else "",
-        is_right=lambda guess: isinstance(guess, tuple) and bool(shares[guess] >= LEAST_SHARE),
+        is_right=lambda guess: (
+            isinstance(guess, tuple) and bool(shares[guess] >= max(LEAST_SHARE, AS_GOOD * strongest_head.share))
+        ),
+        is_close=lambda guess: isinstance(guess, tuple) and bool(shares[guess] >= LEAST_SHARE),
         doing=lambda guess: _doing(text_attention, guess) if isinstance(guess, tuple) else None,
     )
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import streamlit as st
 
+from attention_sieve.core.texts.languages import foreign_language
 from attention_sieve.core.texts.parsers import ENGLISH as ENGLISH_TEXTS
 from attention_sieve.dashboard import link, state
 from attention_sieve.dashboard.controls import CORPORA, TYPED_TEXTS
@@ -28,6 +29,7 @@ GUESS: Final = "said"
 REACHED: Final = "lessons reached"
 """Key of the furthest step of each lesson."""
 SENTENCE_TO_ADD: Final = "sentence to add"
+NOT_ADDED: Final = "language of a sentence that was not added"
 _GUESSES: Final = "lesson guesses"
 _BEFORE: Final = "before the lesson"
 """Key of the previous values of what lessons have set, by their keys."""
@@ -142,12 +144,25 @@ def enter(lesson: int, index: int, puts: Mapping[str, object] | None = None) -> 
     values.pop(_HEADS_SHOWN, None)
 
 
+def go_back(lesson: int, index: int) -> None:
+    """Go to the step before, where what the one that is left has set is as it was; a text of the reader's own stays."""
+    before, left = _puts_until(lesson, index), steps_of(lesson)[index + 1].puts
+    as_it_was = {key: before.get(key, st.session_state.get(_BEFORE, {}).get(key)) for key in left}
+    enter(lesson, index, as_it_was | dict(steps_of(lesson)[index].puts))
+
+
 def _enter_by_link(lesson: int, index: int) -> None:
     """Go to a step with the values set by all previous steps; other parameters of the link take precedence."""
+    puts = _puts_until(lesson, index)
+    enter(lesson, index, {key: value for key, value in puts.items() if key not in st.query_params})
+
+
+def _puts_until(lesson: int, index: int) -> dict[str, object]:
+    """The values set by all steps up to one."""
     puts: dict[str, object] = {}
     for step in steps_of(lesson)[: index + 1]:
         puts |= step.puts
-    enter(lesson, index, {key: value for key, value in puts.items() if key not in st.query_params})
+    return puts
 
 
 def _put(key: str, value: Any) -> None:
@@ -169,7 +184,9 @@ def added_sentences() -> list[str]:
 def add_own_sentence() -> None:
     typed = st.session_state[SENTENCE_TO_ADD].strip()
     st.session_state[SENTENCE_TO_ADD] = ""
-    add_sentence(typed)
+    st.session_state[NOT_ADDED] = foreign_language(typed) if state.parser() is None else None
+    if not st.session_state[NOT_ADDED]:
+        add_sentence(typed)
 
 
 def add_sentence(sentence: str) -> None:

@@ -1,6 +1,6 @@
 """The panel of a lesson above the page: text of the step, prediction and answer."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import lt
@@ -11,12 +11,12 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.dashboard import state
+from attention_sieve.dashboard import state, trainings
 from attention_sieve.dashboard.components.arcs.look import AskedLink
 from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.views.arcs import LOOK, look_now
 from attention_sieve.dashboard.views.lessons import course, presenting, tally
-from attention_sieve.dashboard.views.lessons.answers import word_names
+from attention_sieve.dashboard.views.lessons.answers import is_trained, word_names
 from attention_sieve.dashboard.views.lessons.class_answers import class_answers, class_counts
 from attention_sieve.dashboard.views.lessons.computation import Beside, Guess, StepInputs, StepResult
 from attention_sieve.dashboard.views.lessons.content import CHECK, WITHOUT, say
@@ -28,6 +28,11 @@ NUMBER: Final = "guessed number"
 SWITCHES_ABOVE_ARCS: Final = ":root { --arc-switches: flex !important; }"
 """Style that shows them in Present, too."""
 _UNCHOSEN: Final = "guess is missing"
+_TAKE: Final = "takes the chosen guess"
+"""Key of a function, where a step asks: it takes what the reader has chosen as the guess, and says whether that is
+anything."""
+_ASKED_ONCE: Final = "asked once for a guess"
+"""Key of the step that was left for its answer without a guess, which is then asked for once."""
 
 
 def panel(container: DeltaGenerator, inputs: StepInputs) -> Beside:
@@ -43,7 +48,11 @@ def _panel(inputs: StepInputs) -> Beside:
     steps = steps_of(lesson)
     step = steps[index]
     _head(lesson, index)
+    st.session_state.pop(_TAKE, None)
     presenting.class_code()
+    if step.page == "laboratory" and (inputs.text_attention is None or not is_trained(inputs.visit)):
+        st.markdown(say(language(), "not_trained" if trainings.running() is None else "being_trained"))
+        return Beside()
     if step.name == CHECK:
         _check(lesson)
         return Beside()
@@ -116,7 +125,9 @@ def _sentences_to_add() -> None:
                 on_click=course.add_sentence,
                 args=(sentence,),
             )
-    if added:
+    if foreign := st.session_state.pop(course.NOT_ADDED, None):
+        st.markdown(f":material/translate: {say(language(), 'not_added', foreign=foreign)}")
+    elif added:
         st.caption(say(language(), "added", sentence=plain(added[-1])))
     st.text_input(say(language(), "add_sentence"), key=SENTENCE_TO_ADD, on_change=course.add_own_sentence)
 
@@ -148,10 +159,11 @@ def _head(lesson: int, index: int) -> None:
         st.title(title, anchor=False, width="content")
         st.caption(say(in_words, "step", step=index + 1, steps=n_steps), width="content")
         with st.container(horizontal=True, horizontal_alignment="right", gap="xsmall", key="lesson ways"):
-            _way("back", lesson, index - 1, disabled=index == 0, icon=":material/arrow_back:")
+            back = ":material/arrow_back:"
+            _way("back", lesson, index - 1, disabled=index == 0, icon=back, goes=course.go_back)
             if index + 1 < n_steps:
                 is_asking = bool(steps_of(lesson)[index].asks)
-                _way("next", lesson, index + 1, icon=":material/arrow_forward:", is_main=not is_asking)
+                _way("next", lesson, index + 1, icon=":material/arrow_forward:", is_main=not is_asking, goes=_next)
             elif following is not None:
                 _way("next_lesson", following, 0, icon=":material/arrow_forward:", is_main=True)
             if not state.is_presenting():
@@ -167,16 +179,37 @@ def _head(lesson: int, index: int) -> None:
                 )
 
 
-def _way(name: str, lesson: int, index: int, *, icon: str, disabled: bool = False, is_main: bool = False) -> None:
+def _way(
+    name: str,
+    lesson: int,
+    index: int,
+    *,
+    icon: str,
+    disabled: bool = False,
+    is_main: bool = False,
+    goes: Callable[[int, int], None] = course.enter,
+) -> None:
     st.button(
         say(language(), name),
         key=f"lesson {name}".replace("next_lesson", "next"),
         icon=icon,
         disabled=disabled,
         type="secondary" if is_main else "tertiary",
-        on_click=course.enter,
+        on_click=goes,
         args=(lesson, index),
     )
+
+
+def _next(lesson: int, index: int) -> None:
+    """Go to a step; from a question with the guess that is chosen, and without one not before it was asked for once."""
+    asked = (lesson, index - 1)
+    take: Callable[[], bool] | None = st.session_state.pop(_TAKE, None)
+    if take is not None and take():
+        return
+    if take is None or course.guess_of(*asked) is not None or st.session_state.get(_ASKED_ONCE) == asked:
+        course.enter(lesson, index)
+    else:
+        st.session_state[_ASKED_ONCE] = asked
 
 
 def _verdict(result: StepResult, guess: Guess) -> str:
@@ -205,6 +238,10 @@ def _valid_guess(question_step: Step, guess: Guess, inputs: StepInputs) -> Guess
 
 
 def _ask(step: Step, result: StepResult, inputs: StepInputs) -> None:
+    words = word_names(inputs.attention.text.keys) if step.asks == "word" else ()
+    st.session_state[_TAKE] = {"head": _take_head, "word": partial(_take_pinned, words)}.get(step.asks, lambda: False)
+    if st.session_state.get(_ASKED_ONCE) == course.now():
+        st.markdown(f":material/help: {say(language(), 'ask_once')}")
     with st.container(horizontal=True, vertical_alignment="bottom", key="lesson guess"):
         if step.asks == "number":
             assert result.most is not None, "a question about a number says up to which"
@@ -223,10 +260,7 @@ def _ask(step: Step, result: StepResult, inputs: StepInputs) -> None:
             key="lesson guess it",
             icon=":material/how_to_vote:",
             disabled=step.asks == "head" and value is None,
-            on_click=_take_word if step.asks == "word" else course.guess,
-            args=(word_names(inputs.attention.text.keys),)
-            if step.asks == "word"
-            else (value, head_name(*value) if isinstance(value, tuple) else ""),
+            on_click=partial(_take_word, words) if step.asks == "word" else _guess_head,
         )
         if tally.code_now():
             class_counts(course.now() or (1, 0))
@@ -237,31 +271,49 @@ def _ask(step: Step, result: StepResult, inputs: StepInputs) -> None:
 def _ask_number(most: int) -> None:
     """A form with a number and its button: the page does not rerun for the number alone."""
     with st.form("number", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
-        st.number_input(say(language(), "number"), 0, most, key=NUMBER, width=160)
+        st.number_input(say(language(), "number"), 0, most, None, key=NUMBER, width=160)
         st.form_submit_button(
             say(language(), "guess"), key="lesson guess it", icon=":material/how_to_vote:", on_click=_take_number
         )
         if tally.code_now():
             class_counts(course.now() or (1, 0))
+        if st.session_state.pop(_UNCHOSEN, False):
+            st.markdown(f":material/edit: {say(language(), 'type_number')}", width="content")
 
 
 def _take_number() -> None:
     number = st.session_state.get(NUMBER)  # a form that is sent by hand may lack its field
-    if number is not None:
+    if number is None:
+        st.session_state[_UNCHOSEN] = True
+    else:
         course.guess(int(number), str(int(number)))
+
+
+def _take_head() -> bool:
+    heads: list[Head] = st.session_state.get(state.HEADS) or []
+    if heads:
+        course.guess(heads[-1], head_name(*heads[-1]))
+    return bool(heads)
 
 
 def _guess_word(words: Sequence[str], token: int) -> None:
     course.guess(token, words[token])
 
 
-def _take_word(words: Sequence[str]) -> None:
+def _guess_head() -> None:
+    _take_head()
+
+
+def _take_pinned(words: Sequence[str]) -> bool:
     """Take the pinned token of the right-hand column; `words` are those of each token of the text on screen."""
     side, _, token = look_now().pin.partition("-") if LOOK in st.session_state else ("", "", "")
     if side == "to":
         _guess_word(words, int(token))
-    else:
-        st.session_state[_UNCHOSEN] = True
+    return side == "to"
+
+
+def _take_word(words: Sequence[str]) -> None:
+    st.session_state[_UNCHOSEN] = not _take_pinned(words)
 
 
 def _check(lesson: int) -> None:

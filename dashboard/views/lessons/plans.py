@@ -20,12 +20,21 @@ from attention_sieve.dashboard.views.lessons.sentences import FAR, FIRST_EVIDENC
 
 Asks = Literal["", "head", "word", "number"]
 PagePart = Literal[
-    "switches", "special tokens", "chance", "summary", "grids", "training", "probes", "losses", "formation"
+    "switches",
+    "special tokens",
+    "chance",
+    "random grid",
+    "summary",
+    "grids",
+    "training",
+    "probes",
+    "losses",
+    "formation",
 ]
 """Parts of pages: buttons that switch heads off, the switches above the arcs, which Present hides, counts under
-controls, the sentence on what changed between two checkpoints, and their grids; of the laboratory, its form, the choice
-of probe texts, and the figure of all saved steps: its losses, or with them the strongest heads, which would answer the
-lesson's question."""
+controls, the grid of random weights beside that of the checkpoint, the sentence on what changed between two
+checkpoints, and their grids; of the laboratory, its form, the choice of probe texts, and the figure of saved steps: its
+losses up to the one shown, or the losses and strongest heads of all, which would answer the lesson's questions."""
 SWITCHES: Final[Set[PagePart]] = frozenset({"switches"})
 FILES: Final = ("what-a-head-is", "next-door-and-rest", "parser", "chance", "switch-off", "fine-tuning", "birth")
 FINE_TUNING, BIRTH = (FILES.index(name) + 1 for name in ("fine-tuning", "birth"))
@@ -108,11 +117,17 @@ LESSONS: Final[tuple[tuple[Step, ...], ...]] = (
             names=_OF_HEAD,
             may_lack=True,
         ),
-        _asking("rest", "number", answers.resting, ALONE, "heads"),
+        _asking("rest", "number", answers.resting, WITH_PATTERNS, "heads"),
         _ANSWER(
             name="rest answer",
             finds=answers.resting,
             names=_OF_HEAD | {"count", "heads"},
+        ),
+        Step(
+            name="length",
+            finds=answers.resting_by_length,
+            puts=WITH_PATTERNS,
+            names=frozenset({"count", "heads", "tokens", "short", "short_tokens", "long", "long_tokens"}),
         ),
         Step(name="why"),
         Step(name="try", speaks_of=frozenset({"special tokens"})),
@@ -143,8 +158,10 @@ LESSONS: Final[tuple[tuple[Step, ...], ...]] = (
             name="count",
             puts={"corpus": "sample pairs and texts", state.OFF: []},
             finds=answers.grammar_letters,
-            names=frozenset({"count", "heads", "texts", "even", "least", "head", "score"}),
+            names=frozenset({"count", "heads", "texts", "even", "least", "head", "score", "resting"})
+            | {"pairs", "found", "fixed"},
             may_lack=True,
+            shows=True,
         ),
         _asking("random", "number", answers.grammar_heads, {}, "count", "heads", "texts", page="roles"),
         _ON_ROLES(
@@ -152,6 +169,7 @@ LESSONS: Final[tuple[tuple[Step, ...], ...]] = (
             finds=answers.random_heads,
             names=frozenset({"count", "own", "heads", "texts", "models"}),
             reveals=True,
+            speaks_of=frozenset({"random grid"}),
         ),
         _ON_ROLES(name="why", finds=answers.grammar_heads, speaks_of=frozenset({"chance"})),
         _ON_ROLES(
@@ -168,8 +186,8 @@ LESSONS: Final[tuple[tuple[Step, ...], ...]] = (
             name="off",
             asks="number",
             finds=answers.ranking_now,
-            puts=ALONE,
-            names=frozenset({"heads"}),
+            puts=WITH_PATTERNS,
+            names=frozenset({"heads", "tried"}),
             speaks_of=SWITCHES,
         ),
         _ANSWER(
@@ -220,10 +238,11 @@ LESSONS: Final[tuple[tuple[Step, ...], ...]] = (
         ),
     ),
     (
-        _IN_LABORATORY(
+        Step(
             name="begin",
+            page="laboratory",
             puts={**_TRAINED, state.TOY_STEP: "0", "patterns": True},
-            finds=answers.untrained,
+            finds=answers.size,
             names=frozenset({"heads", "layers"}),
             speaks_of=frozenset({"losses"}),
         ),
@@ -237,7 +256,7 @@ LESSONS: Final[tuple[tuple[Step, ...], ...]] = (
             name="copies answer",
             puts=_TRAINED,
             finds=answers.copies,
-            names=_OF_HEAD,
+            names=_OF_HEAD | {"count", "names", "heads"},
             shows=True,
             reveals=True,
         ),
@@ -245,23 +264,23 @@ LESSONS: Final[tuple[tuple[Step, ...], ...]] = (
             name="without",
             puts={**_TRAINED, "patterns": False},
             finds=answers.copies_without,
-            names=frozenset({"head", "share", "previous", "back"}),
+            names=frozenset({"count", "one", "known"}),
             asks="number",
-            shows=True,
         ),
         _IN_LABORATORY(
             name="without answer",
             puts=_TRAINED,
             finds=answers.copies_without,
-            names=frozenset({"head", "share", "previous", "kept"}),
+            names=frozenset({"count", "names", "one", "known", "previous", "back"})
+            | {"without_one", "without_all", "without_previous"},
             shows=True,
             reveals=True,
             speaks_of=SWITCHES,
         ),
         _IN_LABORATORY(
             name="why",
-            finds=answers.copies_together,
-            names=frozenset({"head", "previous", "loss", "without_lower", "without_upper"}),
+            finds=answers.copies_without,
+            names=frozenset({"one", "previous", "loss", "loss_one", "loss_all", "loss_previous"}),
             speaks_of=frozenset({"formation"}),
         ),
         _IN_LABORATORY(

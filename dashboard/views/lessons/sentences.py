@@ -29,6 +29,12 @@ NEAR: Final = VerbAndObject(SENTENCE, "closed", "shop")
 """The object follows three words after its verb."""
 FAR: Final = VerbAndObject("The tired girl opened a heavy and very old door.", "opened", "door")
 """The object follows six words after its verb: whoever looks three words ahead misses it."""
+SHORT: Final = "She left early."
+LONG: Final = (
+    "When the old baker closed her small shop because customers had slowly left the town, her sister opened a new one "
+    "in the village, where many people still bought their bread every morning and talked about the weather."
+)
+"""Two texts of which the one has few tokens and the other many: how many heads rest hangs on that."""
 SIMILAR: Final = (
     "A bakery went out of business when people stopped buying bread.",
     "The football club quietly closed its stadium because fans had slowly left.",

@@ -95,6 +95,18 @@ def controlled(visit: Visit, tested: Corpus) -> tuple[Controlled, ...]:
     return ()
 
 
+def of_random_weights(visit: Visit, tested: Corpus) -> Controlled | None:
+    """The same texts under random weights; None after a stop."""
+    texts = tuple(visit.texts[position] for position in tested.found.positions)
+    passes = control_passes(visit.engine.files, texts, RoleSettings(visit.choice.score_settings))
+    control = next(each for each in passes if each.control == "random weights")
+    under = replace(visit, engine=replace(visit.engine, files=control.files))
+    found = find(under, ROLE_ANALYSIS, control.settings, control.texts, doing=wording.doing(control.name))
+    if found is None:
+        return None
+    return Controlled(visit=visit, control_pass=control, tested=judged(found, visit.choice))
+
+
 def strip(
     tests: HeadTests, controls: tuple[Controlled, ...], table_roles: tuple[str, ...], facts: Mapping[str, str]
 ) -> None:

@@ -83,6 +83,8 @@ class TestedRoles:
     """Key of the tabs in the session and in the link."""
     views: Mapping[str, Callable[["TestedRoles"], None]]
     """Draws each tab that roles from elsewhere do not have, by its title."""
+    random: Callable[[], Controlled | None] = lambda: None
+    """The heads of random weights over the same texts, computed unless that is kept."""
     control: Callable[[], tuple[Controlled, ...]] = tuple
     """Draws a button to count what chance gives, unless that is kept; all controls, or none."""
     note: str | None = None

@@ -94,11 +94,17 @@ def _draw(shown: TestedRoles, places: Places) -> None:
         finer = not is_lesson and toggle(shared_wording.FINER, key="roles finer")
     roles = shown.coarse_and_fine[finer]
     with places.picture:
-        left, right = halves() if shows("roles", "chance") else (st.container(), None)
+        with_right = shows("roles", "chance") or shows("roles", "random grid")
+        left, right = halves() if with_right else (st.container(), None)
     with left:
+        if is_lesson and shows("roles", "random grid"):
+            st.caption(wording.LEARNT)
         grid = st.container(key="roles left")
         grid.empty()  # without an element the container would take up no space
-    if right is not None:
+    if is_lesson and shows("roles", "random grid"):
+        with right or st.container():
+            _random_grid(shown, roles)
+    elif right is not None:
         with right:
             controls = shown.control()
             chance.strip(shown.tests, controls, roles, shown.control_facts)
@@ -115,6 +121,20 @@ def _draw(shown: TestedRoles, places: Places) -> None:
         links = st.container(horizontal=True, gap="xsmall", vertical_alignment="center")
     with grid:
         _grid(shown, roles, region, control, links)
+
+
+def _random_grid(shown: TestedRoles, roles: tuple[str, ...]) -> None:
+    """The heads of random weights, of which a lesson speaks."""
+    if (random := shown.random()) is None:
+        return
+    st.caption(wording.RANDOM)
+    facts = without_command(shown.facts) | {"control": random.control_pass.name}
+    show_role_grid(
+        replace(random.grid, shown=roles),
+        head_selection("grid of random weights", [], shown.reset),
+        file=f"grid, {random.control_pass.name}",
+        facts=facts,
+    )
 
 
 def _sections(shown: TestedRoles) -> tuple[str, ...] | None:

@@ -90,6 +90,7 @@ def of_texts(visit: Visit, tested: Corpus, all_on: Corpus | None = None) -> Test
         heads=heads,
         reset=(files.name, files.fingerprint, state.n_pushed()),
         facts=corpora.facts(visit, tested),
+        random=partial(chance.of_random_weights, visit, tested),
         control=partial(chance.controlled, visit, tested),
         control_facts=corpora.facts(visit, tested, "controls"),
         grid=grid,

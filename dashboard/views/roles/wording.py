@@ -140,3 +140,8 @@ def cases(n_queries: int, n_cells: int, text: str) -> str:
     if not n_queries:
         return f"No token looks by this rule in the text on screen: *{text}*"
     return f"{counted(n_cells, 'case')} from {counted(n_queries, 'token')} in the text on screen: *{text}*"
+
+
+LEARNT: Final = "The weights that were learnt"
+RANDOM: Final = "Random weights"
+"""Above the two grids of a lesson."""

@@ -107,12 +107,12 @@ def number_by_keyboard(page, value):
 
 
 BY_KEYBOARD = {"word": word_by_keyboard, "head": head_by_keyboard, "number": number_by_keyboard}
-WRONG = {1: "baker", 2: (1, 8), 3: "heavy", 4: 50, 5: 40, 6: 1, 7: (0, 0)}
+WRONG = {1: "baker", 2: (1, 8), 3: "heavy", 4: 50, 5: 20, 6: 1, 7: (0, 0)}
 """A prediction that does not come true; of a number, one that no answer is near."""
 
 
 def wrong_at(lesson, step):
-    return {"rest": 20, "without": 100}.get(step.name) or WRONG[lesson]
+    return {"rest": 20, "without": 10}.get(step.name) or WRONG[lesson]
 
 
 def own_text(page, text):
@@ -165,6 +165,9 @@ def expect_no_lines(page, asks):
         expect(arcs(page)).to_have_count(0)
 
 
+ONWARD = ("PageDown", "ArrowRight", "Space")
+
+
 def expect_judged(page, place):
     at_step(page, place + 1)
     expect(panel(page)).to_contain_text("You said")
@@ -210,7 +213,7 @@ def test_a_lesson_in_present_by_the_keys_of_a_remote_control(visit, request, les
                 BY_KEYBOARD[step.asks](page, wrong_at(lesson, step))
             expect_judged(page, place)
         else:
-            page.keyboard.press("PageDown")
+            page.keyboard.press(ONWARD[place % len(ONWARD)])
     at_step(page, len(steps_of(lesson)))
     question = words_of(lesson, ENGLISH).question
     if lesson == 1:
@@ -246,6 +249,10 @@ def expect_page_down_and_page_up_to_lead_on_and_back_wherever_the_focus_is(page)
             at_step(page, step)
             element.focus()
             page.keyboard.press("PageDown")
+            if step in (1, 3) and element is elements[0]:  # asked once
+                expect(panel(page)).to_contain_text("You have not guessed yet.")
+                settle(page)
+                page.keyboard.press("PageDown")
             at_step(page, step + 1)
             page.keyboard.press("PageUp")
         at_step(page, step)
@@ -274,6 +281,10 @@ def test_a_link_of_the_demo_moves_little_while_it_opens_and_page_down_leads_on(v
     at_step(page, step)
     assert shifted(page) <= 0.1
     page.keyboard.press("PageDown")
+    if steps_of(int(re.search(r"lesson=(\d)", link)[1]))[step - 1].asks:
+        expect(panel(page)).to_contain_text("You have not guessed yet.")
+        settle(page)
+        page.keyboard.press("PageDown")
     at_step(page, step + 1)
     expect_no_error(page)
 
@@ -342,7 +353,11 @@ def test_presented_grid_and_arcs_stand_whole_side_by_side_and_page_down_leads_on
         expect_whole(page, grid_of(page))
         expect_fits(page)
     expect_accessible(page)
+    cell(page, 0, 2).click()
+    expect(panel(page)).to_contain_text("You have chosen L0 H2.")
+    settle(page)
     page.keyboard.press("PageDown")
+    expect(panel(page)).to_contain_text("You said L0 H2 (100%): right.")
     at_step(page, 2)
     for size in reversed(PROJECTED):
         page.set_viewport_size(size)
@@ -448,3 +463,101 @@ def test_the_link_to_a_class_is_reached_by_keyboard_on_a_phone_and_a_class_sees_
     press(pupil, "Next")
     at_step(pupil, 3)
     expect(cell(pupil, 1, 8)).not_to_have_accessible_name(re.compile("of the class"))
+
+
+def expect_within(page, *views):
+    """Wait until these are on the screen from top to bottom."""
+    height = page.viewport_size["height"]
+    for view in views:
+        wait_for(page, view.bounding_box, lambda box: box and box["y"] >= 0 and box["y"] + box["height"] <= height)
+
+
+TO_PRESS = (
+    ("?lesson=1&step=1", "[data-testid=stMain] .st-key-lesson-next button", "[role=listbox]"),
+    ("?lesson=1&step=2", ".st-key-lesson-guess-it button", "[role=listbox]"),
+    ("?lesson=2&step=3", ".st-key-lesson-guess-it button", ".st-key-guessed-number input", "[role=listbox]"),
+    ("?lesson=2&step=5", ".st-key-text textarea", "[role=grid]"),
+    ("roles?lesson=4&step=1", ".st-key-lesson-next button", "[role=grid]"),
+    ("roles?lesson=4&step=5", ".st-key-sentence-to-add input", "[role=grid]"),
+    ("?lesson=5&step=1", ".st-key-lesson-guess-it button", ".st-key-switch-off button", "[role=grid]"),
+    ("laboratory?lesson=7&step=1", ".st-key-at [role=slider]", "[role=grid]"),
+    ("laboratory?lesson=7&step=2", ".st-key-lesson-guess-it button", "[role=grid]"),
+    ("laboratory?lesson=7&step=5", ".st-key-without button", "[role=grid]"),
+    ("laboratory?lesson=7&step=7", ".st-key-lesson-next button"),
+)
+"""Steps, and what has to be pressed or seen there."""
+SIZES_OF_TYPE = """views => views.filter((view) => view.checkVisibility())
+    .map((view) => parseFloat(getComputedStyle(view).fontSize) * view.currentCSSZoom)"""
+READ = (".st-key-lesson p", ".st-key-lesson li", "[role=option] .label", "[role=grid] .name", ".st-key-text textarea")
+
+
+def test_what_has_to_be_pressed_is_on_the_screen_of_a_projector_and_type_can_be_read_from_the_last_row(
+    visit, learnt_model
+):
+    page = visit("/?lesson=1&step=1&present=1", **PROJECTED[1])
+    for step, *views in TO_PRESS:
+        for size, least in zip(PROJECTED, (20, 20 / 1.5)):  # the small one is a screen at 150 %
+            page.set_viewport_size(size)
+            page.goto(f"{page.url.partition('/?')[0].partition('/roles')[0].partition('/lab')[0]}/{step}&present=1")
+            at_step(page, int(step[-1]))
+            expect_within(page, *(page.locator(view).first for view in views))
+            for part in READ:
+                sizes = page.locator(part).evaluate_all(SIZES_OF_TYPE)
+                assert not sizes or min(sizes) >= least - 0.05, (step, size, part, sizes)
+
+
+def test_a_typed_number_goes_with_page_down_and_arrows_stay_with_whoever_types_or_moves_in_the_grid(visit):
+    page = visit("/?lesson=2&step=3&present=1", **PROJECTED[0])
+    at_step(page, 3)
+    box = page.get_by_label("Your guess")
+    box.click()
+    page.keyboard.type("41")
+    page.keyboard.press("ArrowLeft")
+    at_step(page, 3)
+    page.keyboard.press("PageDown")
+    expect(panel(page)).to_contain_text("You said 41: right.")
+    at_step(page, 4)
+    focus(page, grid_of(page).locator("[role=gridcell][tabindex='0']"))
+    page.keyboard.press("ArrowRight")
+    expect(grid_of(page).locator("[role=gridcell]:focus")).to_have_count(1)
+    at_step(page, 4)
+    cell(page, 3, 4).click()
+    settle(page)
+    page.keyboard.press("ArrowRight")
+    at_step(page, 5)
+    page.keyboard.press("ArrowLeft")
+    at_step(page, 4)
+
+
+def test_a_square_that_comes_to_lie_under_a_resting_pointer_shows_no_tooltip(visit):
+    page = visit("/roles?lesson=4&step=3&present=1", **PROJECTED[0])
+    at_step(page, 3)
+    tip = page.locator(".tip:popover-open")
+    box = cell(page, 3, 4).bounding_box()
+    page.keyboard.press("PageDown")
+    at_step(page, 4)
+    page.keyboard.press("PageUp")
+    page.mouse.move(box["x"] + 5, box["y"] + 5)
+    expect(tip).to_have_count(1)
+    page.keyboard.press("PageDown")
+    at_step(page, 4)
+    page.keyboard.press("PageUp")
+    at_step(page, 3)
+    expect(tip).to_have_count(0)
+    page.mouse.move(box["x"] + 8, box["y"] + 8)
+    expect(tip).to_have_count(1)
+
+
+def test_back_of_the_browser_goes_one_step_back_also_after_a_link(visit):
+    page = visit("/?lesson=1&step=3")
+    at_step(page, 3)
+    press(page, "Next")
+    at_step(page, 4)
+    press(page, "Next")
+    at_step(page, 5)
+    page.go_back()
+    at_step(page, 4)
+    page.go_back()
+    at_step(page, 3)
+    press(page, "Back")
+    at_step(page, 2)
