@@ -44,7 +44,6 @@ from attention_sieve.dashboard.views.inspect import sentences, surprising_link, 
 from attention_sieve.dashboard.views.leading import begin_first_lesson, lesson_panel, shows
 from attention_sieve.dashboard.views.pickers import first_screen, one_of, toggle
 from attention_sieve.dashboard.views.riddle import show as riddle
-from attention_sieve.dashboard.views.riddle.own import say_what_it_finds
 from attention_sieve.dashboard.views.role_grid.grid import grid_over, how_decided, show_role_grid
 from attention_sieve.dashboard.views.text import stories
 from attention_sieve.dashboard.views.text.on_screen import (
@@ -118,7 +117,7 @@ def _inspect() -> None:
     with st.container(key="finding"):  # the grid below keeps its place
         _notes_on_text(screen)
         waits = lesson is None and continuation is None and _answer(visit, screen, typed)
-        say_what_it_finds(typed, screen.text_attention, engine.files.fingerprint)
+        riddle.say_what_it_finds(typed, screen.text_attention, engine.files.fingerprint)
         if problem is not None:
             show_error(problem)
         if choice.corpus == A_RESULTS_FOLDER:

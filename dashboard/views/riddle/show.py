@@ -15,7 +15,14 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.core.statistics.cases import LEAST_TIMES
 from attention_sieve.core.word_links.on_text import words_on
-from attention_sieve.core.word_links.pronouns import PRONOUNS, PronounLink, PronounSentence, follower, pronoun_link
+from attention_sieve.core.word_links.pronouns import (
+    PRONOUNS,
+    PronounLink,
+    PronounSentence,
+    follower,
+    found_before,
+    pronoun_link,
+)
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.components.arcs import attention_arcs
@@ -32,7 +39,6 @@ from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.arcs import maps_of
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.riddle import wording
-from attention_sieve.dashboard.views.riddle.own import try_on
 from attention_sieve.dashboard.views.text.on_screen import waiting
 from attention_sieve.dashboard.views.text.simple_patterns import LEAST_SHARE, resting_places, simple_pattern
 from attention_sieve.dashboard.views.text.stories import been_here
@@ -145,7 +151,17 @@ def _does(here: PronounLink, text_attention: TextAttention, head: Head) -> str:
 RIDDLE: Final = "riddle"
 """Key of the riddle in the session; None for those who see the working page."""
 OWN: Final = "riddle own sentence"
+_TRIED: Final = "riddle tried on"
+"""Key of what the riddle's head is tried on."""
 _STYLE: Final = Path(__file__).with_name("riddle.css")
+
+
+@dataclass(frozen=True)
+class _Tried:
+    head: Head
+    typed: str
+    fingerprint: str
+    """Of the checkpoint."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -325,9 +341,25 @@ def _take_own(head: Head, fingerprint: str) -> None:
     typed = st.session_state.get(OWN, "").strip()  # a form that is sent by hand may lack its field
     if typed:
         st.session_state["text"] = typed
-        try_on(head, typed, fingerprint)
+        st.session_state[_TRIED] = _Tried(head, typed, fingerprint)
         _leave()
 
 
 def _leave() -> None:
     st.session_state[RIDDLE] = None
+
+
+def say_what_it_finds(typed: str, text_attention: TextAttention, fingerprint: str) -> None:
+    """Of the riddle's head, in the sentence that was typed below the riddle, as long as that is on screen."""
+    tried: _Tried | None = st.session_state.get(_TRIED)
+    if tried is None or (tried.typed, tried.fingerprint) != (typed, fingerprint):
+        return
+    links, name = found_before(text_attention, tried.head), head_name(*tried.head)
+    if not links:
+        st.markdown(wording.nothing_to_find(name))
+        return
+    found, missed = (
+        [(link.sentence, float(link.attention[tried.head])) for link in links if link.follows[tried.head] == follows]
+        for follows in (True, False)
+    )
+    st.markdown(wording.on_own(name, found, missed))
