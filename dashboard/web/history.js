@@ -1,8 +1,16 @@
-// Keeps one history entry per page: Back leads to the previous page as it was, not to every click on this one.
+// Keeps one history entry per page, and in a lesson one per step: Back leads to the previous page or step as it was, not
+// to every click on this one.
 {
   const push = history.pushState.bind(history);
   const replace = history.replaceState.bind(history);
   const pathOf = (address) => new URL(address, location.href).pathname;
+  /** The step of a lesson in an address; null where there is none. */
+  const stepOf = (address) => {
+    const { searchParams } = new URL(address, location.href);
+    return searchParams.get("lesson") && `${searchParams.get("lesson")}-${searchParams.get("step")}`;
+  };
+  const isOtherStep = (address, before = location.href) =>
+    stepOf(before) && stepOf(address) && stepOf(address) !== stepOf(before);
   let atClick = location.href;
   // After a step back the address is as it was left. Until the next run has ended, or the reader does something, it
   // stays so: of two quick steps, Streamlit would write what the page of the first says into the address of the second.
@@ -32,6 +40,11 @@
   history.pushState = (state, title, address) => {
     if (runs) return;
     if (pathOf(address) === location.pathname) {
+      (isOtherStep(address) ? push : replace)(state, title, address);
+      return;
+    }
+    // The step of another page was written before its page, and has its entry.
+    if (pathOf(atClick) === location.pathname && isOtherStep(location.href, atClick)) {
       replace(state, title, address);
       return;
     }

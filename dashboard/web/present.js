@@ -11,6 +11,7 @@
   const FURTHER = { ArrowRight: NEXT, ArrowDown: NEXT, " ": NEXT, ArrowLeft: BACK, ArrowUp: BACK };
   const OWN_KEYS = "input, textarea, select, [contenteditable=true], [role=slider], [role=combobox], [role=radio]";
   const KEYS_BY_KEYBOARD = "button, a, summary, [role=gridcell], [role=option], [role=tab], canvas";
+  const CLICK = 500; // milliseconds after a pointer in which a focus comes of it
   const isPresenting = () => new URLSearchParams(location.search).get("present") === "1";
   const layOut = () => (document.querySelector("#present").media = isPresenting() ? "all" : "not all");
   for (const name of ["pushState", "replaceState"]) {
@@ -22,11 +23,13 @@
   }
   addEventListener("popstate", layOut);
   layOut();
-  let isByPointer = false;
-  addEventListener("pointerdown", () => (isByPointer = true), { capture: true });
+  let [isByPointer, pointedAt] = [false, -Infinity];
+  for (const name of ["pointerdown", "pointerup"]) {
+    addEventListener(name, () => ([isByPointer, pointedAt] = [true, performance.now()]), { capture: true });
+  }
+  addEventListener("focusin", () => (isByPointer = performance.now() - pointedAt < CLICK), { capture: true });
   const selectorOf = (event) => {
     const target = event.composedPath()[0];
-    if (event.key === "Tab") isByPointer = false;
     if (STEPS[event.key]) return STEPS[event.key];
     const hasOwn = target.closest?.(OWN_KEYS) || (!isByPointer && target.closest?.(KEYS_BY_KEYBOARD));
     return hasOwn ? undefined : FURTHER[event.key];

@@ -228,10 +228,7 @@ class HeadGrid {
       this.showTip(cell);
     };
     // A tap selects and opens no tooltip: the focus that it causes is not :focus-visible, as focus by keyboard is.
-    // Nor does a square that comes to lie under a pointer at rest.
-    const isAtRest = () => document.documentElement.dataset.pointer === "rests";
-    this.root.onpointerover = (event) => event.pointerType !== "touch" && !isAtRest() && show(event);
-    this.root.onpointermove = this.root.onpointerover;
+    this.root.onpointerover = (event) => event.pointerType !== "touch" && show(event);
     this.root.onpointerleave = () => {
       this.clicked = null; // until then no tooltip covers what the reader has just chosen
       this.hideTip();
