@@ -19,6 +19,7 @@ PAGES_OWN: Final = frozenset(
     {
         "head",
         "off",
+        "heads-off",
         "window",
         "role",
         "number",

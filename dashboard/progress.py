@@ -1,9 +1,10 @@
 """Long work under a progress bar that can be stopped, and a fixed container for what is shown meanwhile."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
+from contextlib import contextmanager
 from functools import wraps
-from threading import Thread
+from threading import Condition, Thread
 from typing import Final, ParamSpec, TypeVar
 
 import streamlit as st
@@ -88,12 +89,42 @@ def with_progress(question: object, work: Callable[[Report], Done], doing: str =
         placeholder.empty()
 
 
+class Turns:
+    """Lets a bounded number of threads work at once; whoever comes later waits, in the order of arrival."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._tickets: list[object] = []
+        self._changed = Condition()
+
+    @contextmanager
+    def turn(self, waiting: Callable[[int], None]) -> Iterator[None]:
+        """Wait for a turn, and hold it.
+
+        Args:
+            waiting: called while waiting with the number of turns before this one; if it raises, waiting ends.
+        """
+        ticket = object()
+        with self._changed:
+            self._tickets.append(ticket)
+        try:
+            while (n_before := self._tickets.index(ticket) + 1 - self._most) > 0:
+                waiting(n_before)
+                with self._changed:
+                    self._changed.wait(LOOK_SECONDS)
+            yield
+        finally:
+            with self._changed:
+                self._tickets.remove(ticket)
+                self._changed.notify_all()
+
+
 def stop_button(key: str, stop: Callable[[], None], help: str, stopping: str = "") -> None:
     """A button that stops a run, or in its place the sentence that it is stopping."""
     if stopping:
         st.markdown(stopping)
     else:
-        st.button(wording.STOP_RUN, key=key, icon=":material/stop_circle:", help=help, on_click=stop)
+        st.button(wording.STOP, key=key, icon=":material/stop_circle:", help=help, on_click=stop)
 
 
 def _remember_stopped(question: int | None) -> None:

@@ -22,6 +22,8 @@ MAX_TEXTS: Final = 500
 """Maximum number of texts in one request, so that nobody waits long for somebody else's corpus."""
 SHARE: Final = 0.1
 """Share of the store that results computed for one session within an hour may fill."""
+MOST_SEARCHES: Final = 2
+"""Maximum number of searches for the fewest heads that run at once; each switches off some hundred sets of heads."""
 MAX_UPLOADS: Final = 8
 """Maximum number of uploads that one session holds at once."""
 MAX_VISITS: Final = 200

@@ -219,13 +219,20 @@ def _heads_in_link(name: str, value: str) -> tuple[list[Head], list[str]]:
 
 
 def heads_off() -> list[Head]:
-    value = link.take(OFF)
-    if value is not None:
-        heads, wrong = _heads_in_link(OFF, value)
-        st.session_state[OFF] = sorted(heads)
-        if wrong:
-            link.say(wording.no_head_names(OFF, quoted(", ".join(wrong))))
+    if (heads := heads_of_link(OFF)) is not None:
+        st.session_state[OFF] = heads
     return st.session_state.setdefault(OFF, [])
+
+
+def heads_of_link(name: str) -> list[Head] | None:
+    """The heads that are switched off by a parameter of the link, sorted; None if it has none. Says what is no head."""
+    value = link.take(name)
+    if value is None:
+        return None
+    heads, wrong = ([], []) if value == NO_HEAD else _heads_in_link(name, value)
+    if wrong:
+        link.say(wording.no_head_names(name, quoted(", ".join(wrong))))
+    return sorted(heads)
 
 
 def keep_off(n_layers: int, n_heads: int) -> bool:
@@ -233,11 +240,17 @@ def keep_off(n_layers: int, n_heads: int) -> bool:
 
     Returns: whether there were any.
     """
-    missing = [head for head in heads_off() if not _is_in(head, n_layers, n_heads)]
-    if missing:
-        link.say(wording.no_heads_to_switch_off([head_name(*head) for head in missing], (n_layers, n_heads)))
-        switch_off([head for head in heads_off() if _is_in(head, n_layers, n_heads)])
-    return bool(missing)
+    inside = heads_inside(heads_off(), n_layers, n_heads)
+    if is_missing := len(inside) < len(heads_off()):
+        switch_off(inside)
+    return is_missing
+
+
+def heads_inside(off: Sequence[Head], n_layers: int, n_heads: int) -> list[Head]:
+    """Of the heads that are switched off, those that a checkpoint has; says so of the others."""
+    if missing := [head_name(*head) for head in off if not _is_in(head, n_layers, n_heads)]:
+        link.say(wording.no_heads_to_switch_off(missing, (n_layers, n_heads)))
+    return [head for head in off if _is_in(head, n_layers, n_heads)]
 
 
 def _is_in(head: Head, n_layers: int, n_heads: int) -> bool:
@@ -365,9 +378,9 @@ def n_pushed() -> int:
     return st.session_state.get("pushed heads", 0)
 
 
-def put_in_link(heads: list[Head]) -> None:
+def put_in_link(heads: Sequence[Head], name: str = HEADS) -> None:
     """Write heads to the address bar; changing pages clears parameters without a widget."""
-    link.put([HEADS], {HEADS: _as_value(heads) or NO_HEAD})
+    link.put([name], {name: _as_value(heads) or NO_HEAD})
 
 
 def window_start(text: Text) -> tuple[int, int]:

@@ -328,10 +328,9 @@ def roles_change(n_heads: int, n_later: int, tau: float, scale: Scale) -> str:
     return f"On this text, {n_heads:,} of {n_later:,} heads in later layers {verb} a role ({above_tau(tau, scale)})."
 
 
-STOP: Final = "Stop scoring"
+STOP: Final = "Stop"
 ONE_RUN_EACH: Final = "Other work that you began is not done yet. Wait until it is, or stop it."
-STOP_RUN: Final = "Stop"
-STOPPED: Final = "Stopped. Finished texts are kept; Continue goes on from there."
+STOPPED: Final = "Stopped. What is finished is kept; Continue goes on from there."
 GO_ON: Final = "Continue"
 BEGUN: Final = "Preparing to score texts ..."
 SCORING: Final = "Scoring texts"
@@ -429,7 +428,7 @@ def archived(n_figures: int, n_tables: int) -> str:
 def scoring(done: int, total: int, seconds_left: float | None, n_before: int, doing: str = SCORING) -> str:
     queue = f" {counted(n_before, 'request')} of other users first." if n_before else ""
     time_left = _time_left(seconds_left)
-    return f"{doing}: {done:,} of {total:,}{time_left}.{queue} Finished texts are kept if you leave this page."
+    return f"{doing}: {done:,} of {total:,}{time_left}.{queue} What is finished is kept if you leave this page."
 
 
 def looking(seconds_left: float | None, n_before: int) -> str:

@@ -13,7 +13,8 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.fewest_heads import FewestHeads, Heads, drawn_at_random, fewest_heads
 from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.core.texts.text import Text
-from attention_sieve.dashboard.progress import with_progress
+from attention_sieve.dashboard.progress import Turns, with_progress
+from attention_sieve.dashboard.public import MOST_SEARCHES
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.second_riddle import wording
 from attention_sieve.dashboard.views.text.on_screen import waiting
@@ -26,6 +27,8 @@ MOST_TOKENS: Final = 64
 
 AT_ONCE: Final = 4
 """Sets drawn at random that are switched off at once."""
+SEARCHES: Final = Turns(MOST_SEARCHES)
+"""Of all readers of this server."""
 
 
 def next_words(visit: Visit, text: Text, off: Heads) -> "NextTokens":
@@ -55,11 +58,11 @@ def search_heads(visit: Visit, text: Text, looked: TextAttention, all_on: "NextT
     n_layers, n_heads = looked.attention.shape[:2]
 
     def search(report: Report) -> FewestHeads:
-        return fewest_heads(
-            (n_layers, n_heads),
-            partial(_leads, visit, text, all_on.ids[0]),
-            lambda done, total: report(Status(done=done, total=total, seconds_left=None, n_waiting_before=0)),
-        )
+        def say(done: int, total: int, n_before: int = 0) -> None:
+            report(Status(done=done, total=total, seconds_left=None, n_waiting_before=n_before))
+
+        with SEARCHES.turn(lambda n_before: say(0, n_layers * n_heads, n_before)):
+            return fewest_heads((n_layers, n_heads), partial(_leads, visit, text, all_on.ids[0]), say)
 
     key = (visit.engine, text)
     found: FewestHeads | None = visit.inference.memory.get("fewest heads", key)

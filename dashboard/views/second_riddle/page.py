@@ -1,5 +1,6 @@
 """The second riddle: heads without which the small decoder says another word; then a sentence of the reader's own."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -12,7 +13,7 @@ from attention_sieve.core.checkpoints.sample_decoder import SAMPLE_DECODER
 from attention_sieve.core.importance.fewest_heads import FewestHeads, Heads
 from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.core.texts.text import Text
-from attention_sieve.dashboard import controls, drawer, offers, state
+from attention_sieve.dashboard import controls, drawer, link, offers, state
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.components.drawing import drawing
 from attention_sieve.dashboard.components.grid import GridOnText, patterns_of, role_grid
@@ -35,6 +36,8 @@ OWN: Final = "sentence"
 """Key, and query parameter, of the reader's own sentence."""
 ATTEMPT: Final = "second riddle"
 """Key of the reader's attempt."""
+CLICKED: Final = "heads-off"
+"""Query parameter of the heads that the reader has switched off here, in the form of `state.HEADS`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +73,7 @@ def _riddle() -> None:
             text_attention, _ = visit.inference.look(engine, text, visit.settings, report=report)
         all_on = next_words(visit, text, ())
         search = None if text == RIDDLE else search_heads(visit, text, text_attention, all_on)
-        attempt = _attempt(text, () if search is None else search.heads)
+        attempt = _attempt(text, () if search is None else search.heads, text_attention.attention.shape[:2])
         now = next_words(visit, text, attempt.off)
         said, bars = st.columns([3, 2], gap="medium", vertical_alignment="center")
         with said:
@@ -103,11 +106,17 @@ def _own_sentence() -> str:
     return (typed or "").strip()
 
 
-def _attempt(text: Text, at_first: Heads) -> Attempt:
+def _attempt(text: Text, at_first: Heads, shape: Sequence[int]) -> Attempt:
     attempt: Attempt | None = st.session_state.get(ATTEMPT)
-    if attempt is None or attempt.text != text:
+    linked = state.heads_of_link(CLICKED)
+    if attempt is None or attempt.text != text or linked is not None:
+        off = at_first if linked is None else tuple(state.heads_inside(linked, *shape))
         n_changes = 0 if attempt is None else attempt.n_changes + 1
-        attempt = st.session_state[ATTEMPT] = Attempt(text=text, off=at_first, n_changes=n_changes)
+        attempt = st.session_state[ATTEMPT] = Attempt(text=text, off=off, n_changes=n_changes)
+    if attempt.off == at_first:
+        link.put([CLICKED], {})
+    else:
+        state.put_in_link(attempt.off, CLICKED)
     return attempt
 
 

@@ -15,10 +15,11 @@ FINDING = ".st-key-found"
 
 
 @pytest.fixture
-def decoder(store_folder):
+def decoder(store_folder, request):
     """A small random decoder in the place of the downloaded one, with heads of the same names, while a test runs."""
     folder = store_folder / "checkpoints" / SAMPLE_DECODER
     sizes = {"num_attention_heads": 9, "num_key_value_heads": 3, "head_dim": 4, "hidden_size": 36}
+    sizes["num_hidden_layers"] = getattr(request, "param", 2)
     save_with_head("llama", folder, "CausalLM", seed=0, max_position_embeddings=128, **sizes)
     yield folder
     shutil.rmtree(folder)
@@ -61,3 +62,16 @@ def test_an_own_sentence_is_answered_and_the_page_looks_right(visit, decoder):
     expect(page.get_by_text("sets of heads were switched off to find this")).to_be_visible()
     assert "sentence=" in page.url
     settle(page)
+
+
+@pytest.mark.parametrize("decoder", [30], indirect=True)
+def test_on_a_projector_no_layer_of_thirty_has_to_be_scrolled_to_and_a_reload_keeps_what_is_off(visit, decoder):
+    page = visit("/second-riddle", width=853, height=480)
+    settle(page)
+    box = cell(page, 29, 8).bounding_box()
+    assert box["x"] + box["width"] <= 853
+    assert min(box["width"], box["height"]) >= 24
+    cell(page, 29, 0).click()
+    expect(page.locator(FINDING)).to_contain_text("L29 H0")
+    page.reload()
+    expect(page.locator(FINDING)).to_contain_text("L29 H0")

@@ -277,9 +277,9 @@ def test_the_run_of_a_folder_is_watched_and_stopped_and_one_that_is_not_finished
     monkeypatch.setenv("ATTENTION_SIEVE_PUBLIC", "1")
     at = app("roles", **chosen)
     assert "going-on: 1 of 3 shards done." in told(at)
-    assert not [each for each in at.button if each.label == wording.STOP_RUN]
+    assert not [each for each in at.button if each.label == wording.STOP]
     monkeypatch.delenv("ATTENTION_SIEVE_PUBLIC")
-    button(app("roles", **chosen), wording.STOP_RUN).click().run()
+    button(app("roles", **chosen), wording.STOP).click().run()
     assert journal.stop_asked()
     journal.end("stopped")
     (folder / DONE_FOLDER / "000001.json").unlink()

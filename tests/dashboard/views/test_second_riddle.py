@@ -77,6 +77,18 @@ def test_hint_and_answer_are_said_with_what_plain_transformers_give(app, decoder
     assert "without 2 heads" not in finding(at)
 
 
+def test_a_link_holds_the_heads_that_are_off(app, decoder):
+    at = app("second-riddle", **{"heads-off": "1-3,0-5,77-1,x"})
+    assert "**L0 H5** and **L1 H3**" in finding(at)
+    assert at.query_params["heads-off"] == "0-5,1-3"
+    assert sum("77" in each.value or "“x”" in each.value for each in at.warning) == 1
+    button(at, wording.ALL_ON).click().run()
+    assert "heads-off" not in at.query_params
+    at = app("second-riddle", sentence=OWN, **{"heads-off": "none"})
+    assert finding(at).startswith("It says ")
+    assert at.query_params["heads-off"] == "none"
+
+
 def test_for_a_sentence_of_ones_own_heads_are_found_and_drawn_at_random(app, decoder):
     at = app("second-riddle", sentence=OWN)
     text = Text((OWN,))
