@@ -9,6 +9,6 @@ COPY --chown=reader . .
 ENV OMP_WAIT_POLICY=PASSIVE
 RUN make prepared
 # Whoever comes, comes through a proxy, which says from where.
-ENV HOST=localhost CHECKPOINTS=bundled FORWARDED_ALLOW_IPS=*
+ENV HOST=localhost FORWARDED_ALLOW_IPS=*
 EXPOSE 7860
-CMD make class ADDRESS=0.0.0.0 PORT=7860 HOST="${SPACE_HOST:-$HOST}" CHECKPOINTS="$CHECKPOINTS"
+CMD make class ADDRESS=0.0.0.0 PORT=7860 HOST="${SPACE_HOST:-$HOST}"

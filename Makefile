@@ -15,20 +15,24 @@ export PYTHONDONTWRITEBYTECODE :=
 # riddle, what Laboratory, Compare and the last two lessons open on, then the tasks of Knowledge with what heads tell of
 # them. What shows one of them appears once it is there. They stop with the dashboard, and the next start goes on.
 KNOWLEDGE := attention_sieve.dashboard.views.knowledge.sample
-app: prepared
-	@(trap 'kill $$! 2> /dev/null; exit' TERM; \
+define MAKE_EXAMPLES
+(trap 'kill $$! 2> /dev/null; exit' TERM; \
 	for made in "attention_sieve.dashboard.prepare runs" $(KNOWLEDGE) $(KNOWLEDGE); do \
 	    OMP_NUM_THREADS=1 nice -n 19 $(BIN)/python -m $$made & wait $$!; done) > $(VENV)/runs.log 2>&1 & \
-	runs=$$!; trap 'kill $$runs 2> /dev/null' EXIT INT TERM; \
+	runs=$$!; trap 'kill $$runs 2> /dev/null' EXIT INT TERM
+endef
+app: prepared
+	@$(MAKE_EXAMPLES); \
 	$(BIN)/streamlit run dashboard/server.py $(if $(RESULTS),-- --results '$(RESULTS)')
 
 # Where it listens, the name under which it is visited, and the checkpoints that it offers (see dashboard/public.py).
 ADDRESS ?= 0.0.0.0
 PORT ?= 8501
 HOST ?= $(shell hostname)
-CHECKPOINTS ?= bundled
+CHECKPOINTS ?= bundled:examples
 class: prepared
 	$(BIN)/python -m attention_sieve.dashboard.web.class_link $(HOST) $(PORT)
+	@$(if $(filter examples,$(subst :, ,$(CHECKPOINTS))),$(MAKE_EXAMPLES);) \
 	ATTENTION_SIEVE_PUBLIC=1 ATTENTION_SIEVE_CHECKPOINTS='$(CHECKPOINTS)' $(BIN)/streamlit run dashboard/server.py \
 	    --server.address $(ADDRESS) --server.port $(PORT) --server.headless true \
 	    --server.maxUploadSize 5 --browser.serverAddress $(HOST) \

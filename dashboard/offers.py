@@ -21,19 +21,22 @@ import streamlit as st
 
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.find import BUNDLED, NETWORK_SHARE, find_checkpoint
-from attention_sieve.core.checkpoints.folders import CONFIGS
+from attention_sieve.core.checkpoints.folders import CONFIGS, checkpoints_folder, holds_checkpoint
 from attention_sieve.core.checkpoints.hub import bytes_to_fetch, has_copy, is_offline
 from attention_sieve.core.checkpoints.sample_decoder import SAMPLE_DECODER, is_made
 from attention_sieve.core.checkpoints.saved_runs import SavedRun, list_runs, run_and_step
 from attention_sieve.core.errors import AnalysisError, CheckpointError, FetchNeeded
-from attention_sieve.core.finetuning.settings import SAMPLE
+from attention_sieve.core.finetuning.settings import SAMPLE as FINE_TUNED
+from attention_sieve.core.laboratory.settings import SAMPLE as LABORATORY
 from attention_sieve.core.running import read_progress
 from attention_sieve.dashboard import wording
-from attention_sieve.dashboard.public import CHECKPOINTS, is_public
+from attention_sieve.dashboard.public import CHECKPOINTS, OWN_EXAMPLES, is_public
 
 if TYPE_CHECKING:
     from attention_sieve.core.corpus.results import Results
 
+EXAMPLES: Final = (SAMPLE_DECODER, LABORATORY, FINE_TUNED)
+"""What is made beside the dashboard; on a public server that names them, each is offered once it is finished."""
 DEPTH: Final = 2
 """Maximum depth of a checkpoint below a named folder: a run and its saved steps."""
 RESULTS: Final = "ATTENTION_SIEVE_RESULTS"
@@ -45,7 +48,7 @@ _IS_SILENT: Final = "hub does not answer"
 
 
 def checkpoint_names() -> tuple[str, ...]:
-    return tuple(_checkpoint_sources(os.environ.get(CHECKPOINTS) or BUNDLED))
+    return tuple(_offered_sources())
 
 
 def has_decoder() -> bool:
@@ -58,7 +61,7 @@ def offered_checkpoint(name: str) -> CheckpointFiles:
 
     Raises: CheckpointError for any other name.
     """
-    source = _checkpoint_sources(os.environ.get(CHECKPOINTS) or BUNDLED).get(name)
+    source = _offered_sources().get(name)
     if source is None:
         raise CheckpointError(
             f"This server offers these checkpoints: {', '.join(checkpoint_names())}. Choose one of them."
@@ -87,28 +90,33 @@ def fine_tuned_from(checkpoint: str) -> str | None:
     """Name of a checkpoint that was fine-tuned from another one, to the end: the sample one if it is there."""
     runs = (run for run in _trainings() if run.is_fine_tuning and run.progress.checkpoint == checkpoint)
     names = [run.name for run in runs if run.progress.state == "finished"]
-    return SAMPLE if SAMPLE in names else next(iter(names), None)
+    return FINE_TUNED if FINE_TUNED in names else next(iter(names), None)
 
 
 def _trainings() -> tuple[SavedRun, ...]:
     """Runs of training of this machine, or on a public server those that it offers."""
     if not is_public():
         return list_runs()
-    folders = (
-        (name, Path(folder)) for name, folder in _checkpoint_sources(os.environ.get(CHECKPOINTS) or BUNDLED).items()
-    )
+    folders = ((name, Path(folder)) for name, folder in _offered_sources().items())
     read = ((name, folder, read_progress(folder)) for name, folder in folders)
     return tuple(SavedRun(name, folder, progress) for name, folder, progress in read if progress is not None)
 
 
+def _offered_sources() -> MappingProxyType[str, str]:
+    """Folder or hub id of each checkpoint that a public server offers, by public name."""
+    made = tuple(str(folder) for name in EXAMPLES if holds_checkpoint(folder := checkpoints_folder() / name))
+    return _checkpoint_sources(os.environ.get(CHECKPOINTS) or BUNDLED, made)
+
+
 @lru_cache(maxsize=4)
-def _checkpoint_sources(setting: str) -> MappingProxyType[str, str]:
-    """Folder or hub id of each checkpoint, by public name."""
+def _checkpoint_sources(setting: str, examples: tuple[str, ...]) -> MappingProxyType[str, str]:
+    """The same for a setting, and the folders of the examples that are finished."""
     sources = {
         name: source
         for entry in setting.split(os.pathsep)
         if entry.strip()
-        for name, source in _checkpoints_of(entry.strip())
+        for place in (examples if entry.strip() == OWN_EXAMPLES else (entry.strip(),))
+        for name, source in _checkpoints_of(place)
     }
     return MappingProxyType(sources)
 

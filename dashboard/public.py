@@ -3,8 +3,9 @@
 `make class` starts one. Two environment variables decide what it offers; visitors cannot change that:
 
 - `ATTENTION_SIEVE_PUBLIC=1` turns the mode on.
-- `ATTENTION_SIEVE_CHECKPOINTS` names the checkpoints, separated as in PATH: `bundled`, hub ids, folders of checkpoints,
-  and folders below which checkpoints lie. `bundled` alone where it is not set.
+- `ATTENTION_SIEVE_CHECKPOINTS` names the checkpoints, separated as in PATH: `bundled`, `examples` (what is made beside
+  the dashboard, each once it is finished), hub ids, folders of checkpoints, and folders below which checkpoints lie.
+  `bundled` alone where it is not set.
 """
 
 import os
@@ -15,6 +16,7 @@ from attention_sieve.core.texts import text
 
 PUBLIC: Final = "ATTENTION_SIEVE_PUBLIC"
 CHECKPOINTS: Final = "ATTENTION_SIEVE_CHECKPOINTS"
+OWN_EXAMPLES: Final = "examples"
 NOT_HERE: Final = "This server is open to many people, so it trains nothing, keeps no files and starts no programs."
 MEGABYTES: Final = 5
 """Maximum size of an upload; `make class` gives the server the same limit."""

@@ -135,6 +135,17 @@ def test_the_version_and_the_works_to_cite_are_the_same_wherever_they_are_named(
     assert [work["doi"] for work in works if "doi" in work] == re.findall(r"doi += \{(.*)\}", bibliography)
 
 
+@pytest.mark.parametrize(
+    ("target", "is_made"), [("app", True), ("class", True), ("class CHECKPOINTS=bundled:examples:/srv", True),
+    ("class CHECKPOINTS=bundled", False)],
+)  # fmt: skip
+def test_what_the_last_lessons_need_is_made_beside_the_dashboard_and_beside_a_class(target, is_made):
+    command = ["make", "--dry-run", *target.split()]
+    shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert ("dashboard.prepare runs" in shown) == is_made
+    assert "streamlit run dashboard/server.py" in shown
+
+
 def test_the_contributors_page_names_targets_and_tests_that_are_there():
     page = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))

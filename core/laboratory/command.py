@@ -2,18 +2,15 @@
 
 import argparse
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from attention_sieve.core.checkpoints.folders import checkpoints_folder
 from attention_sieve.core.finetuning.command import reported, saved_so_far
 from attention_sieve.core.finetuning.journal import open_run
-from attention_sieve.core.laboratory.settings import LaboratoryPlan, LaboratorySettings
+from attention_sieve.core.laboratory.settings import SAMPLE, LaboratoryPlan, LaboratorySettings
 from attention_sieve.core.options import add_output_option, add_settings_options, settings_of
 from attention_sieve.core.progress import ProgressBar
 from attention_sieve.core.running import read_progress
-
-SAMPLE: Final = "repeats-drawn"
-"""Name of the sample run."""
 
 
 def add_command(commands: Any) -> None:

@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 
 from attention_sieve.core.checkpoints.folders import checkpoints_folder
+from attention_sieve.core.checkpoints.sample_decoder import SAMPLE_DECODER
 from attention_sieve.core.errors import AnalysisError, CheckpointError
+from attention_sieve.core.finetuning.settings import SAMPLE as FINE_TUNED
+from attention_sieve.core.laboratory.settings import SAMPLE as LABORATORY
 from attention_sieve.core.texts.text import MAX_BYTES
 from attention_sieve.dashboard import controls, public, runs
 from attention_sieve.dashboard import offers as server_offers
@@ -51,6 +54,22 @@ def test_folders_hub_ids_and_the_bundled_checkpoint_are_offered_by_names_that_te
     assert names == ("bundled", "models/run", "models/small", "models/run/checkpoint-4", "organisation/name", "small")
     found = server_offers.offered_checkpoint("models/run/checkpoint-4")
     assert (found.name, found.folder) == ("models/run/checkpoint-4", (models / "run" / "checkpoint-4").resolve())
+
+
+def test_each_example_is_offered_once_it_is_finished(offers, folders, tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path / "program"))
+    place = checkpoints_folder()
+    shutil.copytree(folders("bert"), place / LABORATORY / "checkpoint-0")
+    shutil.copytree(folders("bert"), place / "private-run")
+    assert offers("bundled", "examples") == ("bundled",)
+    assert not server_offers.has_decoder()
+    for name in (SAMPLE_DECODER, LABORATORY, FINE_TUNED):
+        shutil.copytree(folders("bert"), place / name, dirs_exist_ok=True)
+    assert set(offers("bundled", "examples")) == {
+        "bundled", SAMPLE_DECODER, LABORATORY, f"{LABORATORY}/checkpoint-0", FINE_TUNED,
+    }  # fmt: skip
+    assert server_offers.has_decoder()
+    assert offers("bundled") == ("bundled",)
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,9 @@ from transformers import AutoModelForCausalLM
 
 from attention_sieve.core.checkpoints.find import find_checkpoint
 from attention_sieve.core.checkpoints.folders import checkpoints_folder
+from attention_sieve.core.finetuning.settings import SAMPLE as FINE_TUNED
 from attention_sieve.core.laboratory.sequences import is_copied
-from attention_sieve.core.laboratory.settings import N_HEADS, N_LAYERS
+from attention_sieve.core.laboratory.settings import N_HEADS, N_LAYERS, SAMPLE
 from attention_sieve.core.laboratory.training import untrained_model
 from attention_sieve.core.running import Journal, ValidationResult
 from attention_sieve.dashboard import public, runs, trainings
@@ -23,7 +24,7 @@ from attention_sieve.dashboard.controls import corpus_of_probes, is_pair_here
 from attention_sieve.dashboard.offers import laboratory_runs
 from attention_sieve.dashboard.views.laboratory import wording
 from attention_sieve.dashboard.views.laboratory.numbers import MOST_STEPS, drawn_steps
-from attention_sieve.dashboard.views.lessons.plans import BIRTH
+from attention_sieve.dashboard.views.lessons.plans import BIRTH, FINE_TUNING, LESSONS, offered
 from attention_sieve.dashboard.views.training.folders import made_here
 
 WAIT_SECONDS = 60
@@ -201,6 +202,26 @@ def test_a_public_server_shows_what_its_owner_offers_and_trains_nothing(app, lea
     at = app("laboratory")
     assert held(at)["I"]
     assert {"train", "delete laboratory"}.isdisjoint(each.key for each in at.button)
+
+
+def test_a_class_has_the_last_two_lessons_once_their_examples_are_made_and_none_can_be_changed(
+    app, learnt, store, monkeypatch
+):
+    monkeypatch.setenv(public.PUBLIC, "1")
+    monkeypatch.setenv(public.CHECKPOINTS, "bundled:examples")
+    assert offered() == (1, 2, 3, 4, 5)
+    examples = [checkpoints_folder() / name for name in (SAMPLE, FINE_TUNED)]
+    shutil.copytree(learnt, examples[0])
+    shutil.copytree(find_checkpoint("bundled").folder, examples[1])
+    try:
+        assert offered() == tuple(range(1, len(LESSONS) + 1))
+        at = app("laboratory", lesson=str(BIRTH), step="6")
+        assert "One head builds on another" in told(at)
+        assert {"train", "delete laboratory"}.isdisjoint(each.key for each in at.button)
+        assert "Here are two side by side" in told(app("compare", lesson=str(FINE_TUNING), step="1"))
+    finally:
+        for folder in examples:
+            shutil.rmtree(folder)
 
 
 # The lesson
