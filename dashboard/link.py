@@ -31,6 +31,7 @@ PAGES_OWN: Final = frozenset(
         "step",
         "said",
         "class",
+        "teach",
         "present",
     }
 )

@@ -24,19 +24,11 @@ from attention_sieve.dashboard.views.charts import chart, head_selection, show_h
 from attention_sieve.dashboard.views.corpus import Corpus
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.laboratory import wording
-from attention_sieve.dashboard.views.laboratory.numbers import (
-    ROLES,
-    copies_at,
-    drawn_steps,
-    name_at,
-    patterns_at,
-    roles_at,
-    strongest_heads,
-    visit_at,
-)
+from attention_sieve.dashboard.views.laboratory.numbers import copies_at, drawn_steps, roles_at, strongest_heads
 from attention_sieve.dashboard.views.laboratory.training import resume_or_delete, training
 from attention_sieve.dashboard.views.leading import shows
 from attention_sieve.dashboard.views.pickers import halves
+from attention_sieve.dashboard.views.toy import ROLES, name_at, patterns_at, visit_at
 
 PAGE: Final = "laboratory"
 

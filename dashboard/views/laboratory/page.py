@@ -32,17 +32,12 @@ from attention_sieve.dashboard.views.laboratory.details import (
     text_of_patterns,
     what_heads_do,
 )
-from attention_sieve.dashboard.views.laboratory.numbers import (
-    ROLES,
-    copies_at,
-    patterns_at,
-    roles_at,
-    visit_at,
-)
+from attention_sieve.dashboard.views.laboratory.numbers import copies_at, roles_at
 from attention_sieve.dashboard.views.laboratory.training import RUN, play, training
 from attention_sieve.dashboard.views.leading import lesson_panel, shows
 from attention_sieve.dashboard.views.pickers import from_list, halves, one_of, toggle
 from attention_sieve.dashboard.views.role_grid.grid import grid_over, show_role_grid
+from attention_sieve.dashboard.views.toy import ROLES, patterns_at, visit_at
 
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)
 GRID: Final = "laboratory grid"

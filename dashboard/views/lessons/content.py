@@ -6,7 +6,10 @@ name after `##`, and its text, in which `@{name}` is replaced by a value compute
 sheet, on which nothing can be clicked. The section `check` ends with its options,
 `- [x]` before the correct one and `- [ ]` before the others, and with an explanation after `>`.
 
-To add a language, copy the folder `texts/en` and translate its files: the code finds all languages there.
+`NAME.notes.md` beside it has what a teacher reads: `minutes`, and the sections `aim`, `needs` and `mistakes`.
+
+To add a language, copy the folder `texts/en` and translate its files: the code finds all languages there. A lesson
+that is not translated yet is in English.
 """
 
 import re
@@ -18,6 +21,7 @@ from typing import Any, Final
 
 import yaml
 
+from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views.frame import Prose
 
 TEXTS: Final = Path(__file__).with_name("texts")
@@ -28,11 +32,19 @@ WITHOUT: Final = ", none"
 """Suffix of the name of a section for a checkpoint that has no such head."""
 PAPER: Final = ", paper"
 """Suffix of the name of a section for the printed sheet."""
+NOTES: Final = ".notes.md"
+"""Ends the name of the file of a teacher's notes on a lesson."""
+TEACHER_SECTIONS: Final = ("aim", "needs", "mistakes")
 PHRASES: Final = "phrases.yaml"
 _SECTION: Final = re.compile(r"^## (.+)$", re.MULTILINE)
 _OPTION: Final = re.compile(r"^- \[([x ])\] (.+)$", re.MULTILINE)
 _ANSWER: Final = re.compile(r"^> (.+)$", re.MULTILINE)
 _NUMBER: Final = re.compile(r"\d")
+_FORMATTED: Final = re.compile(
+    r"(?P<name>.* \()?(?P<number>\d{1,3}(?:,\d{3})*(?:\.\d+)?|\d+(?:\.\d+)?)(?:(?P<percent>%)|(?P<unit>°|\s:\s1))?"
+    r"(?P<end>(?(name)\)))"
+)
+"""A number, or a name with a number in parentheses."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +80,31 @@ def phrases(language: str) -> Mapping[str, str]:
 
 
 def say(language: str, name: str, **values: object) -> str:
-    return Prose(phrases(language)[name]).substitute(values)
+    shown = {key: localized(str(value), language) for key, value in values.items()}
+    return Prose(phrases(language)[name]).substitute(shown)
+
+
+def localized(value: str, language: str) -> str:
+    """A formatted value as its language writes numbers: a number, a percentage, or a name with its share behind it.
+
+    What is no number stays as it is: words of a text are data.
+    """
+    signs = phrases(language)
+    form = _FORMATTED.fullmatch(value)
+    if form is None:
+        return value
+    written = str.maketrans({".": signs["decimal_sign"], ",": signs["group_sign"]})
+    unit = signs["percent_sign"] if form["percent"] else form["unit"] or ""
+    return f"{form['name'] or ''}{form['number'].translate(written)}{unit}{form['end']}"
+
+
+def shown(value: str, language: str) -> str:
+    """A value as the text of a lesson shows it: numbers as its language writes them, words as text."""
+    return plain(localized(value, language))
+
+
+def percent_of(share: float, language: str) -> str:
+    return localized(f"{100 * share:.0f}%", language)
 
 
 def read_words(path: Path, expected: Mapping[str, Set[str]]) -> LessonTexts:
@@ -93,6 +129,38 @@ def read_words(path: Path, expected: Mapping[str, Set[str]]) -> LessonTexts:
         sections={name: Prose(text) for name, text in sections.items()},
         question=question,
     )
+
+
+@dataclass(frozen=True)
+class TeacherNotes:
+    """What a teacher reads beside the texts of a lesson; Markdown."""
+
+    minutes: int
+    aim: str
+    needs: str
+    mistakes: str
+    """A list: what a class often says, and what to say then."""
+
+
+@cache
+def read_teacher_notes(language: str, name: str) -> TeacherNotes:
+    """Notes on the lesson with this name of a file.
+
+    Raises: ValueError for a missing or unknown section, or a number: it would have to be computed.
+    """
+    path = text_file(language, f"{name}{NOTES}")
+    _, head, body = path.read_text("utf-8").split("---\n", 2)
+    parts = _SECTION.split(body)
+    sections = {title.strip(): text.strip() for title, text in zip(parts[1::2], parts[2::2])}
+    if problem := _problem(sections, dict.fromkeys(TEACHER_SECTIONS, frozenset())) or _number_in(*sections.values()):
+        raise ValueError(f"{path}: {problem}")
+    return TeacherNotes(minutes=int(yaml.safe_load(head)["minutes"]), **sections)
+
+
+def text_file(language: str, name: str) -> Path:
+    """A file of texts in a language, or in English where it is not translated yet."""
+    own = TEXTS / language / name
+    return own if own.is_file() else TEXTS / ENGLISH / name
 
 
 def _problem(sections: Mapping[str, str], expected: Mapping[str, Set[str]]) -> str:

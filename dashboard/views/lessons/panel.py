@@ -17,9 +17,10 @@ from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.views.arcs import LOOK, look_now
 from attention_sieve.dashboard.views.lessons import course, presenting, tally
 from attention_sieve.dashboard.views.lessons.answers import is_trained, word_names
+from attention_sieve.dashboard.views.lessons.check import before, check
 from attention_sieve.dashboard.views.lessons.class_answers import class_answers, class_counts
 from attention_sieve.dashboard.views.lessons.computation import Beside, Guess, StepInputs, StepResult
-from attention_sieve.dashboard.views.lessons.content import CHECK, WITHOUT, say
+from attention_sieve.dashboard.views.lessons.content import CHECK, WITHOUT, say, shown
 from attention_sieve.dashboard.views.lessons.course import SENTENCE_TO_ADD, language
 from attention_sieve.dashboard.views.lessons.plans import Step, offered, steps_of, words_of
 from attention_sieve.dashboard.views.lessons.sentences import MORE_EVIDENCE
@@ -54,7 +55,7 @@ def _panel(inputs: StepInputs) -> Beside:
         st.markdown(say(language(), "not_trained" if trainings.running() is None else "being_trained"))
         return Beside()
     if step.name == CHECK:
-        _check(lesson)
+        check(lesson)
         return Beside()
     if step.page == "inspect" and inputs.text_attention is None:
         return Beside()  # the page says why the text cannot be shown
@@ -73,7 +74,7 @@ def _panel(inputs: StepInputs) -> Beside:
     text = (
         words_of(lesson, language())
         .sections[section]
-        .substitute({name: plain(value) for name, value in result.values.items()})
+        .substitute({name: shown(value, language()) for name, value in result.values.items()})
     )
     if step.reveals:
         guess = _valid_guess(steps[index - 1], course.guess_of(lesson, index - 1), inputs)
@@ -84,6 +85,8 @@ def _panel(inputs: StepInputs) -> Beside:
     elif step.shows:
         course.show_heads(result.heads, inputs.visit.engine.files.fingerprint)
     if index == 0:
+        if tally.code_now():
+            before(lesson)
         text = f"**{words_of(lesson, language()).claim}**\n\n{text}"
     st.markdown(text)
     if step.takes_sentences:
@@ -107,7 +110,10 @@ def _ranking(result: StepResult) -> None:
     """What the checkpoint makes of the text, one line each, the highest value first."""
     with st.container(key="lesson ranking", gap=None):
         st.caption(say(language(), "predicted" if result.is_prediction else "similar"))
-        lines = (f"{number}. {plain(name)} **{value:.2f}**" for number, (name, value) in enumerate(result.ranking, 1))
+        lines = (
+            f"{number}. {plain(name)} **{shown(f'{value:.2f}', language())}**"
+            for number, (name, value) in enumerate(result.ranking, 1)
+        )
         st.markdown("\n".join(lines))
 
 
@@ -218,9 +224,10 @@ def _verdict(result: StepResult, guess: Guess) -> str:
     is_right = result.is_right(guess)
     icon = ":material/check_circle:" if is_right else ":material/arrow_right_alt:"
     name = "right" if is_right else "close" if result.is_close(guess) else "wrong"
-    verdict = say(language(), name, guess=plain(result.of_guess(guess)))
+    verdict = say(language(), name, guess=shown(result.of_guess(guess), language()))
     doing = None if is_right else result.doing(guess)
-    said = "" if doing is None else say(language(), doing.name, **{name: plain(value) for name, value in doing.values})
+    values = {} if doing is None else {name: shown(value, language()) for name, value in doing.values}
+    said = "" if doing is None else say(language(), doing.name, **values)
     return f"{icon} **{verdict}** {said}".rstrip()
 
 
@@ -314,12 +321,3 @@ def _take_pinned(words: Sequence[str]) -> bool:
 
 def _take_word(words: Sequence[str]) -> None:
     st.session_state[_UNCHOSEN] = not _take_pinned(words)
-
-
-def _check(lesson: int) -> None:
-    question = words_of(lesson, language()).question
-    selected = st.radio(question.text, question.options, index=None, key=f"check {lesson}", persist_state="session")
-    if selected is not None:
-        is_right = question.options.index(selected) == question.right
-        icon = ":material/check_circle:" if is_right else ":material/arrow_right_alt:"
-        st.markdown(f"{icon} **{say(language(), 'check_right' if is_right else 'check_wrong')}** {question.afterwards}")

@@ -1,7 +1,7 @@
 """Worksheet of a lesson: its predictions, with what to draw them in, and its question, on one page."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Final
@@ -35,6 +35,7 @@ body { max-width: 178mm; margin: 0 auto; font: 10pt/1.3 sans-serif; color: #000;
 h1 { font-size: 15pt; margin: 0 0 2mm; }
 .name { float: right; }
 section { margin-top: 4mm; break-inside: avoid; }
+.notes { list-style: disc; padding-left: 5mm; margin: 1mm 0; }
 .line { border-bottom: .3mm solid #000; height: 6.5mm; }
 ul { list-style: none; padding: 0; }
 blockquote { margin: 2mm 0; font-size: 13pt; font-weight: bold; }
@@ -98,6 +99,29 @@ def sheet(lesson: int, language: str, material: Mapping[str, SheetMaterial]) -> 
     ]
     head = f'<meta charset="utf-8"><title>{_text(words.title)}</title><style>{_STYLE}</style>'
     return f'<!doctype html><html lang="{escape(language)}"><head>{head}</head><body>{"".join(parts)}</body></html>'
+
+
+def notes_sheet(title: str, language: str, paragraphs: Sequence[str]) -> str:
+    """The notes on a lesson for its teacher: an HTML page without scripts that prints on one side of A4.
+
+    Args:
+        paragraphs: in Markdown: sentences, of which the first words may be bold, and lists.
+    """
+    parts = [f"<h1>{_text(title)}</h1>", *map(_paragraph, paragraphs)]
+    head = f'<meta charset="utf-8"><title>{_text(title)}</title><style>{_STYLE}</style>'
+    return f'<!doctype html><html lang="{escape(language)}"><head>{head}</head><body>{"".join(parts)}</body></html>'
+
+
+def _paragraph(markdown: str) -> str:
+    """A paragraph and the list that may follow it; a bold beginning stays bold."""
+    lines = [line for line in markdown.split("\n") if line.strip()]
+    items = "".join(f"<li>{_bold(line[2:])}</li>" for line in lines if line.startswith("- "))
+    said = " ".join(line for line in lines if not line.startswith("- "))
+    return f"<p>{_bold(said)}</p>{f'<ul class=notes>{items}</ul>' if items else ''}"
+
+
+def _bold(markdown: str) -> str:
+    return re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", escape(markdown)).replace("*", "").replace("\\", "")
 
 
 def _prediction(prompt: Prose, step: Step, language: str, material: SheetMaterial | None) -> str:

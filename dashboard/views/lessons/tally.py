@@ -32,6 +32,8 @@ LENGTH: Final = 6
 _COUNTED: Final = "counted for the class"
 """Key of this reader's counted answers, by class, lesson and step: a second guess replaces the first."""
 
+BEFORE: Final = -1
+"""In the place of the index of a step: the question of the lesson, asked before it."""
 LessonStep = tuple[int, int]
 """Number of a lesson, from 1, and index of its step, from 0."""
 
@@ -124,6 +126,13 @@ class Tally:
             school_class = self._use(code)
             return [] if school_class is None else school_class.counts.get(question, Counter()).most_common()
 
+    def answered(self, code: str) -> list[tuple[LessonStep, list[tuple[str, int]]]]:
+        """All questions that somebody has answered, in their order, each with its `counts`."""
+        with self._lock:
+            school_class = self._use(code)
+            counts = {} if school_class is None else school_class.counts
+            return [(question, counts[question].most_common()) for question in sorted(counts) if counts[question]]
+
     def _use(self, code: str) -> _Class | None:
         """The class with this code, which is in use now; None if there is none."""
         self._forget()
@@ -177,10 +186,14 @@ def code_now() -> str:
     return str(st.session_state.get(CLASS) or "")
 
 
+def own_answer(question: LessonStep) -> str | None:
+    """This reader's answer that is counted for the class; None if there is none."""
+    counted: dict[tuple[str, LessonStep], str] = st.session_state.get(_COUNTED, {})
+    return counted.get((code_now(), question))
+
+
 def count_own(question: LessonStep, answer: str) -> None:
     """Count this reader's answer if there is a class; it replaces an earlier one to the same question."""
-    if not (code := code_now()):
-        return
-    counted: dict[tuple[str, LessonStep], str] = st.session_state.setdefault(_COUNTED, {})
-    if tally().count(code, question, answer, instead_of=counted.get((code, question))):
-        counted[code, question] = answer
+    code = code_now()
+    if code and tally().count(code, question, answer, instead_of=own_answer(question)):
+        st.session_state.setdefault(_COUNTED, {})[code, question] = answer

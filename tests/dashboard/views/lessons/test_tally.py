@@ -6,6 +6,7 @@ import pytest
 
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.dashboard.views.lessons.tally import (
+    BEFORE,
     HOURS,
     IDLE_SECONDS,
     LENGTH,
@@ -32,6 +33,19 @@ def test_answers_are_counted_the_most_frequent_first_and_a_second_guess_takes_th
     tally.count(code, QUESTION, "oven", instead_of="baker")
     assert tally.counts(code, QUESTION) == [("shop", 2), ("oven", 1)]
     assert not tally.count("AAAAAA", QUESTION, "shop"), "an unknown class counts nothing"
+
+
+def test_all_that_a_class_has_answered_is_listed_in_the_order_of_the_lessons():
+    tally = Tally()
+    code = tally.make(TEACHER)
+    for question, answer in (((2, 5), "1"), ((1, 1), "shop"), ((2, BEFORE), "0"), ((2, 5), "1"), ((2, 5), "0")):
+        tally.count(code, question, answer)
+    assert tally.answered(code) == [
+        ((1, 1), [("shop", 1)]),
+        ((2, BEFORE), [("0", 1)]),
+        ((2, 5), [("1", 2), ("0", 1)]),
+    ]
+    assert tally.answered("AAAAAA") == []
 
 
 def test_classes_are_apart_and_their_codes_hard_to_guess():

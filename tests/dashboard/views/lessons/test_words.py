@@ -10,7 +10,7 @@ from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
 from attention_sieve.dashboard.views.frame import Visit
-from attention_sieve.dashboard.views.lessons import content, plans
+from attention_sieve.dashboard.views.lessons import content
 from attention_sieve.dashboard.views.lessons.content import ENGLISH, PHRASES, TEXTS, languages, phrases, read_words, say
 from attention_sieve.dashboard.views.lessons.plans import FILES, LESSONS, steps_of, words_of
 from attention_sieve.dashboard.views.lessons.sentences import FAR, NEAR, SIMILAR
@@ -45,7 +45,6 @@ def second_language(tmp_path, monkeypatch):
     for path in (*folder.glob("*.md"), folder / PHRASES):
         path.write_text(re.sub(r'^(title|step): ("?)', r"\1: \2XX ", path.read_text(), flags=re.MULTILINE))
     monkeypatch.setattr(content, "TEXTS", tmp_path / "texts")
-    monkeypatch.setattr(plans, "TEXTS", tmp_path / "texts")
     yield "xx"
     words_of.cache_clear()
     phrases.cache_clear()
