@@ -32,6 +32,7 @@ PAGES_OWN: Final = frozenset(
         "said",
         "class",
         "teach",
+        "language",
         "present",
     }
 )

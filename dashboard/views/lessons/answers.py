@@ -31,6 +31,7 @@ from attention_sieve.dashboard.offers import laboratory_runs
 from attention_sieve.dashboard.views.corpus import judged
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.lessons.computation import Phrase, StepInputs, StepResult, replace_values
+from attention_sieve.dashboard.views.lessons.content import language, say
 from attention_sieve.dashboard.views.lessons.outcomes import (
     MOST_OFF,
     LessonOutcome,
@@ -546,7 +547,7 @@ def _object_links(text_attention: TextAttention, sentence: VerbAndObject) -> Boo
     """
     links = sentence.links(text_attention.text.queries, text_attention.causal)
     if not links.any():
-        raise AnalysisError("This checkpoint takes only the beginning of the sentence. Choose another for this lesson.")
+        raise AnalysisError(say(language(), "only_beginning"))
     return links
 
 

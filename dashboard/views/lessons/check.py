@@ -9,8 +9,7 @@ import streamlit as st
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.views.lessons import tally
 from attention_sieve.dashboard.views.lessons.class_answers import EVERY
-from attention_sieve.dashboard.views.lessons.content import Quiz, percent_of, say
-from attention_sieve.dashboard.views.lessons.course import language
+from attention_sieve.dashboard.views.lessons.content import Quiz, language, percent_of, say
 from attention_sieve.dashboard.views.lessons.plans import steps_of, words_of
 from attention_sieve.dashboard.views.lessons.tally import BEFORE
 

@@ -13,8 +13,7 @@ from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.state import HEAD_NAME
 from attention_sieve.dashboard.views.lessons import tally
 from attention_sieve.dashboard.views.lessons.computation import StepResult
-from attention_sieve.dashboard.views.lessons.content import say
-from attention_sieve.dashboard.views.lessons.course import language
+from attention_sieve.dashboard.views.lessons.content import language, say
 from attention_sieve.dashboard.views.lessons.plans import Asks
 
 EVERY: Final = 3

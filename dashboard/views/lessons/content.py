@@ -8,8 +8,8 @@ sheet, on which nothing can be clicked. The section `check` ends with its option
 
 `NAME.notes.md` beside it has what a teacher reads: `minutes`, and the sections `aim`, `needs` and `mistakes`.
 
-To add a language, copy the folder `texts/en` and translate its files: the code finds all languages there. A lesson
-that is not translated yet is in English.
+To add a language, copy the folder `texts/en` and translate its files: the code finds all languages there. A file, a
+section or a phrase that is not translated yet is in English.
 """
 
 import re
@@ -19,6 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+import streamlit as st
 import yaml
 
 from attention_sieve.dashboard.plain import plain
@@ -26,6 +27,8 @@ from attention_sieve.dashboard.views.frame import Prose
 
 TEXTS: Final = Path(__file__).with_name("texts")
 ENGLISH: Final = "en"
+LANGUAGE: Final = "language"
+"""Key and query parameter of the language of the lessons."""
 CHECK: Final = "check"
 """Name of the last step of every lesson."""
 WITHOUT: Final = ", none"
@@ -36,6 +39,7 @@ NOTES: Final = ".notes.md"
 """Ends the name of the file of a teacher's notes on a lesson."""
 TEACHER_SECTIONS: Final = ("aim", "needs", "mistakes")
 PHRASES: Final = "phrases.yaml"
+TERMS: Final = "terms.yaml"
 _SECTION: Final = re.compile(r"^## (.+)$", re.MULTILINE)
 _OPTION: Final = re.compile(r"^- \[([x ])\] (.+)$", re.MULTILINE)
 _ANSWER: Final = re.compile(r"^> (.+)$", re.MULTILINE)
@@ -75,8 +79,21 @@ def languages() -> list[str]:
 @cache
 def phrases(language: str) -> Mapping[str, str]:
     """Short phrases of the panel and the page, by name."""
-    by_name: dict[str, str] = yaml.safe_load((TEXTS / language / PHRASES).read_text("utf-8"))
-    return by_name
+    own: dict[str, str] = yaml.safe_load((TEXTS / language / PHRASES).read_text("utf-8"))
+    return own if language == ENGLISH else {**phrases(ENGLISH), **own}
+
+
+@cache
+def translated_terms(language: str) -> dict[str, str]:
+    """What terms of `dashboard/glossary.py` mean in a language other than English, by term."""
+    path = TEXTS / language / TERMS
+    terms: dict[str, str] = yaml.safe_load(path.read_text("utf-8")) if path.is_file() else {}
+    return terms
+
+
+def language() -> str:
+    """The reader's."""
+    return str(st.session_state.get(LANGUAGE) or ENGLISH)
 
 
 def say(language: str, name: str, **values: object) -> str:
@@ -107,11 +124,14 @@ def percent_of(share: float, language: str) -> str:
     return localized(f"{100 * share:.0f}%", language)
 
 
-def read_words(path: Path, expected: Mapping[str, Set[str]]) -> LessonTexts:
+def read_words(
+    path: Path, expected: Mapping[str, Set[str]], otherwise: Mapping[str, Prose] | None = None
+) -> LessonTexts:
     """Read and check a lesson's file.
 
     Args:
         expected: names of the sections of the lesson except `check`, and the values that each may use.
+        otherwise: sections in English, for those that are not translated yet.
 
     Raises: ValueError with the problem: a missing or unknown section, an unknown value, a number that is written
         instead of computed, or a question without exactly one correct option.
@@ -121,6 +141,7 @@ def read_words(path: Path, expected: Mapping[str, Set[str]]) -> LessonTexts:
     parts = _SECTION.split(body)
     sections = {name.strip(): text.strip() for name, text in zip(parts[1::2], parts[2::2])}
     question = _question(path, sections.pop(CHECK, ""))
+    sections = {name: text.template for name, text in (otherwise or {}).items()} | sections
     if problem := _problem(sections, expected) or _number_in(about["claim"], question.text, *sections.values()):
         raise ValueError(f"{path}: {problem}")
     return LessonTexts(

@@ -12,7 +12,7 @@ from attention_sieve.core.texts.parsers import ENGLISH as ENGLISH_TEXTS
 from attention_sieve.dashboard import link, state
 from attention_sieve.dashboard.controls import CORPORA, TYPED_TEXTS
 from attention_sieve.dashboard.views.lessons.computation import Guess
-from attention_sieve.dashboard.views.lessons.content import ENGLISH, say
+from attention_sieve.dashboard.views.lessons.content import ENGLISH, LANGUAGE, language, languages, say
 from attention_sieve.dashboard.views.lessons.plans import LESSONS, Asks, Step, steps_of
 from attention_sieve.dashboard.views.lessons.sentences import FIRST_EVIDENCE
 from attention_sieve.dashboard.views.lessons.tally import HOURS, count_own, join_linked_class
@@ -20,8 +20,6 @@ from attention_sieve.dashboard.views.text.on_screen import EXAMPLE_TYPED
 from attention_sieve.dashboard.views.word_links.choice import TABS
 from attention_sieve.dashboard.web.session import unbound_parameters
 
-LANGUAGE: Final = "language"
-"""Key and query parameter of the language of the lessons."""
 STEP: Final = "step"
 """Key of the index of the step, and query parameter of its number, from 1."""
 GUESS: Final = "said"
@@ -51,8 +49,19 @@ _HEADS_SHOWN: Final = "step told"
 """Key of the step and the checkpoint whose heads have been shown."""
 
 
+def read_language() -> None:
+    """Read the language of the lessons from the link, and write it there unless it is English."""
+    if (asked := link.take(LANGUAGE)) is not None:
+        if asked in languages():
+            st.session_state[LANGUAGE] = asked
+        else:
+            link.say(say(language(), "no_such_language", asked=link.quoted(asked)))
+    link.put([LANGUAGE], {} if language() == ENGLISH else {LANGUAGE: language()})
+
+
 def begin(page: str) -> None:
-    """Read class, presenting mode and step from the link, and open the page of a step that was just entered."""
+    """Read language, class, presenting mode and step from the link, and open the page of a step that was entered."""
+    read_language()
     join_linked_class(lambda code: say(language(), "unknown_code", code=code, hours=HOURS))
     if (presented := link.take(state.PRESENT)) is not None:
         st.session_state[state.PRESENT] = presented == "1"
@@ -106,10 +115,6 @@ def _guess_parameter(lesson: int, index: int) -> dict[str, str]:
     if guess is None:
         return {}
     return {GUESS: f"{guess[0]}-{guess[1]}" if isinstance(guess, tuple) else str(guess)}
-
-
-def language() -> str:
-    return str(st.session_state.get(LANGUAGE) or ENGLISH)
 
 
 def now() -> tuple[int, int] | None:

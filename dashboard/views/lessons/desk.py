@@ -22,8 +22,14 @@ from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.lessons import presenting, tally
 from attention_sieve.dashboard.views.lessons.class_file import class_file
 from attention_sieve.dashboard.views.lessons.computation import StepInputs
-from attention_sieve.dashboard.views.lessons.content import WITHOUT, TeacherNotes, read_teacher_notes, say, shown
-from attention_sieve.dashboard.views.lessons.course import language
+from attention_sieve.dashboard.views.lessons.content import (
+    WITHOUT,
+    TeacherNotes,
+    language,
+    read_teacher_notes,
+    say,
+    shown,
+)
 from attention_sieve.dashboard.views.lessons.plans import FILES, LESSONS, Step, offered, second_checkpoint, words_of
 from attention_sieve.dashboard.views.lessons.presenting import link_of_class
 from attention_sieve.dashboard.views.lessons.sentences import NEAR
@@ -73,8 +79,8 @@ def desk(visit: Visit | None) -> None:
                 icon=":material/download:",
                 on_click="ignore",
             )
-    if error := st.session_state.pop(_TOO_MANY, None):
-        show_error(error)
+    if st.session_state.pop(_TOO_MANY, False):
+        st.error(say(in_words, "codes_in_use"), icon=":material/error:")
     if code:
         st.markdown(say(in_words, "code", code=f"**{code}**"))
         st.code(link_of_class(code, 1, 0), language=None, wrap_lines=True)
@@ -86,8 +92,8 @@ def _make_code() -> None:
     try:
         st.session_state[state.CLASS] = tally.tally().make(tally.visitor())
         st.session_state[TEACH] = True
-    except AnalysisError as error:
-        st.session_state[_TOO_MANY] = error
+    except AnalysisError:
+        st.session_state[_TOO_MANY] = True
 
 
 def _notes(visit: Visit | None) -> None:

@@ -12,10 +12,9 @@ from attention_sieve.dashboard.link import quoted
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.lessons import course, tally
-from attention_sieve.dashboard.views.lessons.content import languages, say
-from attention_sieve.dashboard.views.lessons.course import LANGUAGE, language
+from attention_sieve.dashboard.views.lessons.content import LANGUAGE, language, languages, say
 from attention_sieve.dashboard.views.lessons.desk import desk, is_open
-from attention_sieve.dashboard.views.lessons.plans import offered, words_of
+from attention_sieve.dashboard.views.lessons.plans import is_translated, offered, words_of
 from attention_sieve.dashboard.views.lessons.terms import listed, pictures_of_terms
 from attention_sieve.dashboard.views.lessons.thumbnails import DRAWN
 
@@ -24,6 +23,7 @@ _UNKNOWN: Final = "unknown code"
 
 
 def show() -> None:
+    course.read_language()
     in_words = language()
     frame.head(say(in_words, "page"), about=say(in_words, "page_see"), settings=lambda: None)
     if len(languages()) > 1:
@@ -32,7 +32,6 @@ def show() -> None:
             languages(),
             format_func=lambda name: say(name, "language_name"),
             key=LANGUAGE,
-            bind="query-params",
             persist_state="session",
         )
     _i_have_a_code()
@@ -40,7 +39,7 @@ def show() -> None:
     places = {lesson: _lesson(lesson) for lesson in offered()}
     with st.expander(say(in_words, "terms")):
         terms = st.empty()
-        terms.html(listed())
+        terms.html(listed(in_words))
     visit = _visit()
     with first if is_taught else st.container(), st.expander(say(in_words, "teach"), expanded=is_taught):
         desk(visit)
@@ -49,7 +48,7 @@ def show() -> None:
             with suppress(AnalysisError):  # a checkpoint that cannot be loaded, or cannot read the sentence of a lesson
                 place.html(image(DRAWN[lesson - 1](visit)), width="content")
         with suppress(AnalysisError):
-            terms.html(listed(pictures_of_terms(visit)))
+            terms.html(listed(in_words, pictures_of_terms(visit)))
 
 
 def _visit() -> Visit | None:
@@ -67,7 +66,8 @@ def _lesson(lesson: int) -> DeltaGenerator:
         with st.container(horizontal=True, vertical_alignment="center", key=f"title of lesson {lesson}"):
             place = st.empty()
             place.html(image(""), width="content")
-            st.markdown(f"**{lesson}. {words.title}**", help=words.claim, width="stretch")
+            note = "" if is_translated(lesson, in_words) else f" :gray[{say(in_words, 'not_translated')}]"
+            st.markdown(f"**{lesson}. {words.title}**{note}", help=words.claim, width="stretch")
         reached = st.session_state.get(course.REACHED, {}).get(lesson, 0)
         if reached:
             st.button(

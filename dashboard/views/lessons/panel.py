@@ -20,8 +20,8 @@ from attention_sieve.dashboard.views.lessons.answers import is_trained, word_nam
 from attention_sieve.dashboard.views.lessons.check import before, check
 from attention_sieve.dashboard.views.lessons.class_answers import class_answers, class_counts
 from attention_sieve.dashboard.views.lessons.computation import Beside, Guess, StepInputs, StepResult
-from attention_sieve.dashboard.views.lessons.content import CHECK, WITHOUT, say, shown
-from attention_sieve.dashboard.views.lessons.course import SENTENCE_TO_ADD, language
+from attention_sieve.dashboard.views.lessons.content import CHECK, WITHOUT, language, say, shown
+from attention_sieve.dashboard.views.lessons.course import SENTENCE_TO_ADD
 from attention_sieve.dashboard.views.lessons.plans import Step, offered, steps_of, words_of
 from attention_sieve.dashboard.views.lessons.sentences import MORE_EVIDENCE
 

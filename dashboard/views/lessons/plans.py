@@ -15,7 +15,7 @@ from attention_sieve.dashboard.offers import laboratory_runs
 from attention_sieve.dashboard.public import is_public
 from attention_sieve.dashboard.views.lessons import answers
 from attention_sieve.dashboard.views.lessons.computation import Finds
-from attention_sieve.dashboard.views.lessons.content import PAPER, WITHOUT, LessonTexts, read_words, text_file
+from attention_sieve.dashboard.views.lessons.content import ENGLISH, PAPER, WITHOUT, LessonTexts, read_words, text_file
 from attention_sieve.dashboard.views.lessons.sentences import FAR, FIRST_EVIDENCE, NEAR
 
 Asks = Literal["", "head", "word", "number"]
@@ -320,4 +320,9 @@ def words_of(lesson: int, language: str) -> LessonTexts:
             expected[step.name + WITHOUT] = step.names
         if step.asks:
             expected[step.name + PAPER] = step.names
-    return read_words(text_file(language, f"{lesson}-{FILES[lesson - 1]}.md"), expected)
+    path = text_file(language, f"{lesson}-{FILES[lesson - 1]}.md")
+    return read_words(path, expected, None if language == ENGLISH else words_of(lesson, ENGLISH).sections)
+
+
+def is_translated(lesson: int, language: str) -> bool:
+    return text_file(language, f"{lesson}-{FILES[lesson - 1]}.md").parent.name == language

@@ -8,8 +8,7 @@ import streamlit as st
 
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.views.lessons import course, tally
-from attention_sieve.dashboard.views.lessons.content import say
-from attention_sieve.dashboard.views.lessons.course import language
+from attention_sieve.dashboard.views.lessons.content import ENGLISH, LANGUAGE, language, say
 from attention_sieve.dashboard.views.lessons.plans import steps_of
 
 
@@ -31,7 +30,8 @@ def link_of_class(code: str, lesson: int, index: int) -> str:
     url = urlsplit(st.context.url or "")
     page = steps_of(lesson)[index].page
     folder, address = url.path.rpartition("/")[0], "" if page == "inspect" else page
-    parameters = urlencode({state.LESSON: lesson, course.STEP: index + 1, state.CLASS: code})
+    in_words = {} if language() == ENGLISH else {LANGUAGE: language()}
+    parameters = urlencode({state.LESSON: lesson, course.STEP: index + 1, state.CLASS: code, **in_words})
     return f"{url.scheme}://{url.netloc}{folder}/{address}?{parameters}"
 
 

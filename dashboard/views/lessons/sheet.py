@@ -15,7 +15,7 @@ from attention_sieve.core.texts.text import read_typed
 from attention_sieve.dashboard.views.frame import Prose, Visit
 from attention_sieve.dashboard.views.lessons.answers import word_names
 from attention_sieve.dashboard.views.lessons.computation import StepInputs, StepResult
-from attention_sieve.dashboard.views.lessons.content import PAPER, say
+from attention_sieve.dashboard.views.lessons.content import PAPER, localized, say
 from attention_sieve.dashboard.views.lessons.plans import LESSONS, Step, words_of
 from attention_sieve.dashboard.views.lessons.sentences import NEAR
 
@@ -125,16 +125,17 @@ def _bold(markdown: str) -> str:
 
 
 def _prediction(prompt: Prose, step: Step, language: str, material: SheetMaterial | None) -> str:
-    values = dict.fromkeys(prompt.get_identifiers(), BLANK) | dict(material.result.values if material else {})
+    values = dict.fromkeys(prompt.get_identifiers(), BLANK)
+    values |= {name: localized(value, language) for name, value in (material.result.values if material else {}).items()}
     line = '<div class="line"></div>'
     guess = "" if step.asks in DRAWN and material else f"<p>{_text(say(language, 'sheet_guess'))}</p>{line}"
     return (
-        f"<section><p>{_text(prompt.substitute(values))}</p>{_drawn(step, material)}{guess}"
+        f"<section><p>{_text(prompt.substitute(values))}</p>{_drawn(step, material, language)}{guess}"
         f"<p>{_text(say(language, 'sheet_answer'))}</p>{line}</section>"
     )
 
 
-def _drawn(step: Step, material: SheetMaterial | None) -> str:
+def _drawn(step: Step, material: SheetMaterial | None, language: str) -> str:
     """The sentence, and what to draw in: both columns of its words, or the grid; or else a ranking to read."""
     if material is None:
         return ""
@@ -145,7 +146,10 @@ def _drawn(step: Step, material: SheetMaterial | None) -> str:
         return sentence + _grid(material.text_attention.attention)
     if not material.result.ranking:
         return ""
-    items = (f"<li>{escape(name)} <b>{value:.2f}</b></li>" for name, value in material.result.ranking)
+    items = (
+        f"<li>{escape(name)} <b>{localized(f'{value:.2f}', language)}</b></li>"
+        for name, value in material.result.ranking
+    )
     return f"{sentence}<ol>{''.join(items)}</ol>"
 
 

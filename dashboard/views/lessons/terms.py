@@ -15,20 +15,22 @@ from attention_sieve.dashboard.samples import EXAMPLE
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.lessons.answers import near_object, previous_word
 from attention_sieve.dashboard.views.lessons.computation import StepInputs
+from attention_sieve.dashboard.views.lessons.content import translated_terms
 
 NO_PICTURES: Final[Mapping[str, str]] = {}
 _GRID: Final = f"display: grid; grid-template-columns: {WIDTH}px 1fr; gap: 0.75rem 1rem; align-items: center"
 
 
-def listed(pictures: Mapping[str, str] = NO_PICTURES) -> str:
+def listed(language: str, pictures: Mapping[str, str] = NO_PICTURES) -> str:
     """All terms in HTML, in the order of letters.
 
     Args:
+        language: of what they mean, where it is translated.
         pictures: SVG by term.
     """
     rows = (
         f"{image(pictures[term]) if term in pictures else '<i></i>'}<div><b>{escape(term)}</b>: {escape(means)}</div>"
-        for term, means in sorted(TERMS.items(), key=lambda entry: entry[0].lower())
+        for term, means in sorted((TERMS | translated_terms(language)).items(), key=lambda entry: entry[0].lower())
     )
     return f'<div style="{_GRID}">{"".join(rows)}</div>'
 

@@ -428,6 +428,29 @@ def test_the_lesson_on_a_pair_and_its_chip_are_offered_once_the_pair_is_there(ap
     assert offered() == (True, True, 6)
 
 
+def test_the_reader_switches_the_language_on_the_list_of_lessons_and_the_link_and_numbers_follow(app):
+    at = app("lessons", language="de")
+    assert at.selectbox(key="language").value == "de"
+    assert "1. Was ein Kopf ist" in told(at)
+    assert "(englisch)" in told(at)
+    at.selectbox(key="language").set_value("en").run()
+    assert "language" not in at.query_params
+    at.selectbox(key="language").set_value("de").run()
+    assert at.query_params["language"] == "de"
+    at = app(lesson="2", step="2", said="0-2", language="de")
+    assert "Du hast L0 H2 (100\u00a0%) gesagt: richtig." in told(at)
+    assert "100\u00a0% seiner Aufmerksamkeit" in told(at)
+    click(at, "lesson next")
+    assert at.query_params["language"] == "de"
+    assert "Schritt 3 von" in told(at)
+
+
+def test_a_language_that_there_is_not_is_said(app):
+    at = app("lessons", language="<b>xx")
+    assert any("no lessons in this language" in each.value for each in at.warning)
+    assert "language" not in at.query_params
+
+
 def test_who_has_a_code_joins_the_class_on_the_list_of_lessons(app):
     code = tally().make(Visitor("teacher's page", None))
     at = app("lessons")

@@ -4,15 +4,27 @@ import re
 import shutil
 
 import pytest
+import yaml
 
 from attention_sieve.cache.answers import Engine
 from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
-from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.glossary import TERMS
+from attention_sieve.dashboard.views.frame import Prose, Visit
 from attention_sieve.dashboard.views.lessons import content
-from attention_sieve.dashboard.views.lessons.content import ENGLISH, PHRASES, TEXTS, languages, phrases, read_words, say
-from attention_sieve.dashboard.views.lessons.plans import FILES, LESSONS, steps_of, words_of
+from attention_sieve.dashboard.views.lessons.content import (
+    ENGLISH,
+    PHRASES,
+    TEXTS,
+    languages,
+    localized,
+    phrases,
+    read_words,
+    say,
+    translated_terms,
+)
+from attention_sieve.dashboard.views.lessons.plans import FILES, LESSONS, is_translated, steps_of, words_of
 from attention_sieve.dashboard.views.lessons.sentences import FAR, NEAR, SIMILAR
 from attention_sieve.dashboard.views.lessons.sheet import BLANK, material_of, sheet
 
@@ -100,10 +112,49 @@ def test_each_lesson_claims_predicts_reveals_says_why_tries_and_checks(lesson):
 
 
 def test_a_language_is_a_folder(second_language):
-    assert languages() == [ENGLISH, second_language]
+    assert languages() == [ENGLISH, "de", second_language]
     for lesson in NUMBERS:
         assert words_of(lesson, second_language).title == f"XX {words_of(lesson, ENGLISH).title}"
     assert say(second_language, "step", step=1, steps=6) == f"XX {say(ENGLISH, 'step', step=1, steps=6)}"
+
+
+@pytest.mark.parametrize("language", languages()[1:])
+def test_a_translation_has_every_phrase_and_term_and_its_lessons_are_whole(language):
+    own = yaml.safe_load((TEXTS / language / PHRASES).read_text())
+    assert set(phrases(ENGLISH)) <= set(own)
+    for name in set(phrases(ENGLISH)) & set(own):
+        assert set(Prose(own[name]).get_identifiers()) == set(Prose(phrases(ENGLISH)[name]).get_identifiers()), name
+    assert set(translated_terms(language)) == set(TERMS)
+    for lesson in (1, 2):
+        assert is_translated(lesson, language)
+        words, english = words_of(lesson, language), words_of(lesson, ENGLISH)
+        assert [len(words.question.options), words.question.right] == [
+            len(english.question.options), english.question.right,
+        ]  # fmt: skip
+        for name, section in english.sections.items():
+            assert words.sections[name].template != section.template, name
+            assert set(words.sections[name].get_identifiers()) == set(section.get_identifiers()), name
+
+
+def test_what_is_not_translated_yet_is_in_english():
+    assert not is_translated(7, "de")
+    german, english = words_of(7, "de"), words_of(7, ENGLISH)
+    assert (german.title, german.question) == (english.title, english.question)
+    assert {name: text.template for name, text in german.sections.items()} == {
+        name: text.template for name, text in english.sections.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("value", "german"),
+    [
+        ("95%", "95\u00a0%"), ("0.95", "0,95"), ("1,234.5", "1.234,5"), ("12°", "12°"),
+        ("1.3\u00a0:\u00a01", "1,3\u00a0:\u00a01"), ("L0 H2 (100%)", "L0 H2 (100\u00a0%)"), ("L0 H2", "L0 H2"),
+        ("It cost 3.5", "It cost 3.5"),
+    ],
+)  # fmt: skip
+def test_numbers_follow_the_language_and_words_stay(value, german):
+    assert localized(value, "de") == german
 
 
 def test_every_phrase_is_used_and_every_used_phrase_is_there():
