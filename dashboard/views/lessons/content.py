@@ -22,6 +22,7 @@ from typing import Any, Final
 import streamlit as st
 import yaml
 
+from attention_sieve.dashboard import link
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views.frame import Prose
 
@@ -40,6 +41,7 @@ NOTES: Final = ".notes.md"
 TEACHER_SECTIONS: Final = ("aim", "needs", "mistakes")
 PHRASES: Final = "phrases.yaml"
 TERMS: Final = "terms.yaml"
+RIDDLE: Final = "riddle.yaml"
 _SECTION: Final = re.compile(r"^## (.+)$", re.MULTILINE)
 _OPTION: Final = re.compile(r"^- \[([x ])\] (.+)$", re.MULTILINE)
 _ANSWER: Final = re.compile(r"^> (.+)$", re.MULTILINE)
@@ -77,18 +79,24 @@ def languages() -> list[str]:
 
 
 @cache
-def phrases(language: str) -> Mapping[str, str]:
-    """Short phrases of the panel and the page, by name."""
-    own: dict[str, str] = yaml.safe_load((TEXTS / language / PHRASES).read_text("utf-8"))
-    return own if language == ENGLISH else {**phrases(ENGLISH), **own}
+def phrases(language: str, file: str = PHRASES) -> Mapping[str, str]:
+    """Short phrases of a file, by name: of the panel and the page, or of the riddle."""
+    own = _named(language, file)
+    return own if language == ENGLISH else {**phrases(ENGLISH, file), **own}
 
 
 @cache
-def translated_terms(language: str) -> dict[str, str]:
+def translated_terms(language: str) -> Mapping[str, str]:
     """What terms of `dashboard/glossary.py` mean in a language other than English, by term."""
-    path = TEXTS / language / TERMS
-    terms: dict[str, str] = yaml.safe_load(path.read_text("utf-8")) if path.is_file() else {}
-    return terms
+    return _named(language, TERMS)
+
+
+def _named(language: str, file: str) -> dict[str, str]:
+    path = TEXTS / language / file
+    # In Python alone, a file takes 20 ms, for which the first visit would wait.
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    by_name: dict[str, str] = yaml.load(path.read_bytes(), loader) if path.is_file() else {}
+    return by_name
 
 
 def language() -> str:
@@ -96,9 +104,19 @@ def language() -> str:
     return str(st.session_state.get(LANGUAGE) or ENGLISH)
 
 
-def say(language: str, name: str, **values: object) -> str:
+def read_language() -> None:
+    """Read the language of the lessons from the link, and write it there unless it is English."""
+    if (asked := link.take(LANGUAGE)) is not None:
+        if asked in languages():
+            st.session_state[LANGUAGE] = asked
+        else:
+            link.say(say(language(), "no_such_language", asked=link.quoted(asked)))
+    link.put([LANGUAGE], {} if language() == ENGLISH else {LANGUAGE: language()})
+
+
+def say(language: str, name: str, file: str = PHRASES, /, **values: object) -> str:
     shown = {key: localized(str(value), language) for key, value in values.items()}
-    return Prose(phrases(language)[name]).substitute(shown)
+    return Prose(phrases(language, file)[name]).substitute(shown)
 
 
 def localized(value: str, language: str) -> str:
@@ -106,10 +124,10 @@ def localized(value: str, language: str) -> str:
 
     What is no number stays as it is: words of a text are data.
     """
-    signs = phrases(language)
-    form = _FORMATTED.fullmatch(value)
+    form = None if language == ENGLISH else _FORMATTED.fullmatch(value)
     if form is None:
         return value
+    signs = phrases(language)
     written = str.maketrans({".": signs["decimal_sign"], ",": signs["group_sign"]})
     unit = signs["percent_sign"] if form["percent"] else form["unit"] or ""
     return f"{form['name'] or ''}{form['number'].translate(written)}{unit}{form['end']}"

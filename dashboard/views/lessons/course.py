@@ -12,7 +12,7 @@ from attention_sieve.core.texts.parsers import ENGLISH as ENGLISH_TEXTS
 from attention_sieve.dashboard import link, state
 from attention_sieve.dashboard.controls import CORPORA, TYPED_TEXTS
 from attention_sieve.dashboard.views.lessons.computation import Guess
-from attention_sieve.dashboard.views.lessons.content import ENGLISH, LANGUAGE, language, languages, say
+from attention_sieve.dashboard.views.lessons.content import language, read_language, say
 from attention_sieve.dashboard.views.lessons.plans import LESSONS, Asks, Step, steps_of
 from attention_sieve.dashboard.views.lessons.sentences import FIRST_EVIDENCE
 from attention_sieve.dashboard.views.lessons.tally import HOURS, count_own, join_linked_class
@@ -47,16 +47,6 @@ _MESSAGE: Final = "to say about the step"
 """Key of a message about the link, shown when the page of its step is open."""
 _HEADS_SHOWN: Final = "step told"
 """Key of the step and the checkpoint whose heads have been shown."""
-
-
-def read_language() -> None:
-    """Read the language of the lessons from the link, and write it there unless it is English."""
-    if (asked := link.take(LANGUAGE)) is not None:
-        if asked in languages():
-            st.session_state[LANGUAGE] = asked
-        else:
-            link.say(say(language(), "no_such_language", asked=link.quoted(asked)))
-    link.put([LANGUAGE], {} if language() == ENGLISH else {LANGUAGE: language()})
 
 
 def begin(page: str) -> None:

@@ -12,7 +12,7 @@ from attention_sieve.dashboard.link import quoted
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.lessons import course, tally
-from attention_sieve.dashboard.views.lessons.content import LANGUAGE, language, languages, say
+from attention_sieve.dashboard.views.lessons.content import LANGUAGE, language, languages, read_language, say
 from attention_sieve.dashboard.views.lessons.desk import desk, is_open
 from attention_sieve.dashboard.views.lessons.plans import is_translated, offered, words_of
 from attention_sieve.dashboard.views.lessons.terms import listed, pictures_of_terms
@@ -23,7 +23,7 @@ _UNKNOWN: Final = "unknown code"
 
 
 def show() -> None:
-    course.read_language()
+    read_language()
     in_words = language()
     frame.head(say(in_words, "page"), about=say(in_words, "page_see"), settings=lambda: None)
     if len(languages()) > 1:
@@ -33,6 +33,7 @@ def show() -> None:
             format_func=lambda name: say(name, "language_name"),
             key=LANGUAGE,
             persist_state="session",
+            width=180,
         )
     _i_have_a_code()
     is_taught, first = is_open(), st.container()

@@ -30,7 +30,9 @@ def listed(language: str, pictures: Mapping[str, str] = NO_PICTURES) -> str:
     """
     rows = (
         f"{image(pictures[term]) if term in pictures else '<i></i>'}<div><b>{escape(term)}</b>: {escape(means)}</div>"
-        for term, means in sorted((TERMS | translated_terms(language)).items(), key=lambda entry: entry[0].lower())
+        for term, means in sorted(
+            (TERMS | dict(translated_terms(language))).items(), key=lambda entry: entry[0].lower()
+        )
     )
     return f'<div style="{_GRID}">{"".join(rows)}</div>'
 

@@ -38,6 +38,7 @@ from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.arcs import maps_of
 from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.lessons.content import LANGUAGE, read_language
 from attention_sieve.dashboard.views.riddle import wording
 from attention_sieve.dashboard.views.text.on_screen import waiting
 from attention_sieve.dashboard.views.text.simple_patterns import LEAST_SHARE, resting_places, simple_pattern
@@ -178,6 +179,7 @@ def show(promise: str) -> bool:
     Returns: False, with nothing drawn, for those who come by a link, come again or have left it, and where no head of
         the checkpoint follows a pronoun.
     """
+    read_language()
     if RIDDLE not in st.session_state:
         st.session_state[RIDDLE] = Riddle() if _is_new_visitor() else None
     riddle: Riddle | None = st.session_state[RIDDLE]
@@ -201,7 +203,7 @@ def show(promise: str) -> bool:
 
 def _is_new_visitor() -> bool:
     """Whether somebody opens the first page without a link, for the first time in this browser."""
-    comes_by_link = st.query_params or st.session_state.get(NO_PAGE) or state.is_led()
+    comes_by_link = set(st.query_params) - {LANGUAGE} or st.session_state.get(NO_PAGE) or state.is_led()
     return not (first_screen_is_drawn() or been_here() or comes_by_link)
 
 
@@ -228,8 +230,8 @@ def _draw(visit: Visit, text_attention: TextAttention, here: PronounLink, promis
     st.html(f"<style>{_STYLE.read_text('utf-8')}</style>")
     with st.container(horizontal=True, vertical_alignment="center", key="riddle head"):
         st.title(shared_wording.TITLE, anchor=False, width="content")
-        st.markdown(promise, width="stretch")
-        st.button("Skip: straight to the tool", key="skip riddle", shortcut="Esc", on_click=_leave)
+        st.markdown(wording.words("promise", promise=promise), width="stretch")
+        st.button(wording.words("skip"), key="skip riddle", shortcut="Esc", on_click=_leave)
     above = st.container(key="riddle question")
     left, right = st.columns([4, 3], gap="medium")
     guess = riddle.guess
@@ -271,7 +273,7 @@ def _draw(visit: Visit, text_attention: TextAttention, here: PronounLink, promis
             if answered.heads == (guess,):
                 _offer_card(visit, here, answered.heads[0])
             if (second := st.session_state["pages"].get(SECOND_RIDDLE.name)) is not None:
-                st.page_link(second, label=wording.SECOND, icon=SECOND_RIDDLE.icon)
+                st.page_link(second, label=wording.words("second"), icon=SECOND_RIDDLE.icon)
 
 
 def _offer_card(visit: Visit, here: PronounLink, head: Head) -> None:
@@ -322,12 +324,14 @@ def _answer(visit: Visit, text_attention: TextAttention, answered: Answer) -> No
     took = (answered.heads[0], visit.engine.files.fingerprint)
     with st.form("riddle form", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
         st.text_input(
-            "Now a sentence of your own",
+            wording.words("own"),
             key=OWN,
-            placeholder="Type a sentence and press Enter",
-            help="You will see its most surprising link.",
+            placeholder=wording.words("own_placeholder"),
+            help=wording.words("own_help"),
         )
-        st.form_submit_button("Look", key="riddle look", icon=":material/visibility:", on_click=_take_own, args=took)
+        st.form_submit_button(
+            wording.words("look"), key="riddle look", icon=":material/visibility:", on_click=_take_own, args=took
+        )
 
 
 def _guess(heads: list[Head]) -> None:

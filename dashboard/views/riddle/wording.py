@@ -1,152 +1,131 @@
-"""Sentences of the riddle."""
+"""Sentences of the riddle, in the language of the lessons: from `riddle.yaml` of their texts."""
 
 from collections.abc import Sequence
-from typing import Final
 
 from attention_sieve.core.word_links.pronouns import LEAST_EXCESS, PronounSentence
-from attention_sieve.dashboard.figures.figure import counted, percent
+from attention_sieve.dashboard.figures.figure import percent
 from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.views.lessons.content import RIDDLE, language, phrases, say
 from attention_sieve.dashboard.views.text.simple_patterns import SimplePattern
 
-DOES: Final[dict[SimplePattern, str]] = {
-    "previous word": "it looks at the previous word",
-    "next word": "it looks one word ahead",
-    "same word": "each word looks at itself",
-    "rests": "it rests on",
-}
+Links = Sequence[tuple[PronounSentence, float]]
+"""Sentences, with the attention from the pronoun to its antecedent."""
 
-SECOND: Final = "Second riddle: what does a model say without a head?"
+
+def words(name: str, /, **values: object) -> str:
+    return say(language(), name, RIDDLE, **values)
 
 
 def question(n_heads: int, asked: PronounSentence) -> str:
-    return (
-        f"One of these {n_heads:,} squares finds whom :blue-background[{plain(asked.pronoun)}] means in "
-        f"“{plain(asked.sentence)}” Find it."
-    )
+    return words("question", heads=f"{n_heads:,}", pronoun=plain(asked.pronoun), sentence=plain(asked.sentence))
 
 
 def how_to_read(asked: PronounSentence) -> str:
-    return (
-        "A square is one attention head of the model. Down its side stand the words that look, across its top the "
-        "words looked at; the stronger a field, the more it looks there. Click the square that you think looks from "
-        f"*{plain(asked.pronoun)}* to *{plain(asked.antecedent)}*."
-    )
+    """How to read a square, after what the sentence means in the reader's language if that is not English."""
+    means = phrases(language(), RIDDLE).get(asked.sentence)
+    said = words("how_to_read", pronoun=plain(asked.pronoun), antecedent=plain(asked.antecedent))
+    return f"({means}) {said}" if means else said
 
 
 def picture(asked: PronounSentence) -> str:
-    return f"A square enlarged: the row of “{asked.pronoun}” and the column of “{asked.antecedent}” meet in one field."
+    return words("picture", pronoun=asked.pronoun, antecedent=asked.antecedent)
 
 
 def cell(pronoun: str, key: str, share: float) -> str:
-    return f"{pronoun} looks most at {key}, {percent(share, 0)}."
+    return words("cell", pronoun=pronoun, key=key, share=percent(share, 0))
 
 
 def grid(name: str, asked: PronounSentence) -> str:
-    return f"Heads of {name}: where they look in “{asked.sentence}”"
+    return words("grid", name=name, sentence=asked.sentence)
 
 
 def right(head: str) -> str:
-    return f"Found it: {head}."
+    return words("right", head=head)
 
 
 def found_in(n_clicks: int) -> str:
-    return f"I found it in {counted(n_clicks, 'click')}"
+    return words("found_in_one" if n_clicks == 1 else "found_in", clicks=f"{n_clicks:,}")
 
 
 def found(n_clicks: int, asked: PronounSentence, share: float) -> str:
     """What the card says of the head, beside what it does elsewhere."""
-    return f"{found_in(n_clicks)}: {asked.pronoun} → {asked.antecedent}, {percent(share, 0)}"
+    names = {"pronoun": asked.pronoun, "antecedent": asked.antecedent}
+    return words("found", found_in=found_in(n_clicks), share=percent(share, 0), **names)
 
 
 def also_right(guess: str, head: str) -> str:
-    return f"{guess} finds it, too. The strongest is {head}."
+    return words("also_right", guess=guess, head=head)
 
 
 def once_more(is_close: bool) -> str:
     """After a first guess that is not right, without the answer."""
-    return f"{'Close' if is_close else 'Not that one'}: one more try."
+    return words("once_more_close" if is_close else "once_more")
 
 
 def hint(layer: int) -> str:
-    return f"A hint: it is in layer {layer}. The next click shows the answer."
+    return words("hint", layer=layer)
 
 
 def close(head: str) -> str:
-    return f"Close! The one is {head}."
+    return words("close", head=head)
 
 
 def wrong(head: str) -> str:
-    return f"Not that one. It is {head}."
+    return words("wrong", head=head)
 
 
-def elsewhere(found: Sequence[tuple[PronounSentence, float]], missed: Sequence[tuple[PronounSentence, float]]) -> str:
+def elsewhere(found: Links, missed: Links) -> str:
     """What the head does in the other sentences: those in which it follows the pronoun, and those in which not."""
-    others = counted(len(found) + len(missed), "other sentence")
+    others = len(found) + len(missed)
     if not found:
-        return f"It follows the pronoun in none of {others}: one proves nothing yet."
-    without = f" In {len(missed)} it does not: {_named(missed)}." if missed else ""
-    return f"It follows the pronoun in {len(found)} of {others}, too: {_named(found)}.{without}"
+        return words("elsewhere_none", others=others)
+    said = words("elsewhere", count=len(found), others=others, links=_joined("link", found))
+    return f"{said} {words('elsewhere_not', count=len(missed), links=_joined('link', missed))}" if missed else said
 
 
-def _named(links: Sequence[tuple[PronounSentence, float]]) -> str:
+def _joined(name: str, links: Links) -> str:
     return ", ".join(
-        f"*{plain(each.pronoun)}* to *{plain(each.antecedent)}* ({percent(share, 0)})" for each, share in links
+        words(name, pronoun=plain(each.pronoun), antecedent=plain(each.antecedent), share=percent(share, 0))
+        for each, share in links
     )
 
 
-def on_own(
-    head: str, found: Sequence[tuple[PronounSentence, float]], missed: Sequence[tuple[PronounSentence, float]]
-) -> str:
+def on_own(head: str, found: Links, missed: Links) -> str:
     """What the head of the riddle does with the pronouns of a sentence of the reader's own, of which one is there."""
-    said = [_finds(found)] if found else []
-    said += [f"{'not' if found else 'does not find'} {_finds(missed, '')}"] if missed else []
-    return (
-        f"**{head}**, the head of the riddle, {'; '.join(said)}. (It finds a pronoun if it joins it to a word before "
-        f"with at least {100 * LEAST_EXCESS:.0f} points more than it gives that word from any other. Whether the word "
-        "is the one that is meant, you can tell.)"
-    )
-
-
-def _finds(links: Sequence[tuple[PronounSentence, float]], verb: str = "finds ") -> str:
-    return verb + ", ".join(
-        f"*{plain(each.pronoun)}*: {plain(each.antecedent)} {percent(share, 0)}" for each, share in links
-    )
+    said = [words("on_own_finds", links=_joined("own_link", found))] if found else []
+    said += [words("on_own_not" if found else "on_own_none", links=_joined("own_link", missed))] if missed else []
+    return words("on_own", head=head, said="; ".join(said), points=f"{100 * LEAST_EXCESS:.0f}")
 
 
 def nothing_to_find(head: str) -> str:
-    return (
-        f"**{head}**, the head of the riddle, has nothing to find here: there is no English pronoun such as *he* or "
-        "*her* with a word before it that it could stand for."
-    )
+    return words("nothing_to_find", head=head)
 
 
 def of_head(head: str, asked: PronounSentence, share: float, greatest_other: float) -> str:
-    return (
-        f"From *{plain(asked.pronoun)}*, **{head}** gives {percent(share, 0)} of its attention to "
-        f"*{plain(asked.antecedent)}*; from any other word, at most {percent(greatest_other, 0)}."
-    )
+    names = {"pronoun": plain(asked.pronoun), "antecedent": plain(asked.antecedent)}
+    return words("of_head", head=head, share=percent(share, 0), greatest=percent(greatest_other, 0), **names)
 
 
 def of_column(
     guess: str, antecedent: str, share: float, others: Sequence[tuple[str, float]], *, is_everywhere: bool
 ) -> str:
     """What a guess does that looks at the antecedent from other words as well; `others` are those that give most."""
-    given = ", ".join(f"{percent(part, 0)} of *{plain(word)}*" for word, part in others)
-    looks = f"looks at *{plain(antecedent)}* from {'everywhere' if is_everywhere else 'other words, too'}"
-    return f"Your **{guess}** gives {percent(share, 0)}, but it {looks}: {given}."
+    given = ", ".join(words("of_word", share=percent(part, 0), word=plain(word)) for word, part in others)
+    name = "of_column_everywhere" if is_everywhere else "of_column"
+    return words(name, guess=guess, antecedent=plain(antecedent), share=percent(share, 0), given=given)
 
 
 def of_other(guess: str, share: float, does: str) -> str:
-    return f"Your **{guess}** gives {percent(share, 0)}: {does}."
+    return words("of_other", guess=guess, share=percent(share, 0), does=does)
 
 
 def mostly(pattern: SimplePattern, share: float, signs: Sequence[str]) -> str:
     """What a head mostly does in the sentence; it rests on `signs`, special tokens or else the first token."""
-    on = (
-        "" if pattern != "rests" else (" the added signs " if len(signs) > 1 else " ") + " and ".join(map(plain, signs))
-    )
-    return f"{DOES[pattern]}{on} ({percent(share, 0)} of its attention)"
+    if pattern != "rests":
+        return words(pattern.replace(" ", "_"), share=percent(share, 0))
+    name = "rests" if len(signs) > 1 else "rests_one"
+    return words(name, signs=words("and").join(map(plain, signs)), share=percent(share, 0))
 
 
 def instead(pronoun: str, key: str, share: float) -> str:
-    return f"it gives {percent(share, 0)} of *{plain(pronoun)}* to *{plain(key)}*"
+    return words("instead", share=percent(share, 0), pronoun=plain(pronoun), key=plain(key))

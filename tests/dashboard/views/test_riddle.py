@@ -77,6 +77,19 @@ def test_a_new_visitor_meets_the_riddle_alone_and_its_answer_is_not_on_the_page(
     assert dict(at.query_params) == {}
 
 
+def test_the_riddle_is_asked_and_answered_in_german_and_says_what_the_english_sentence_means(newcomer):
+    at = newcomer(language="de")
+    assert texts(at)[0] == (
+        "Eines dieser 72 Kästchen findet, wen :blue-background[his] meint in „My brother broke his new phone.“ "
+        "Finde es."
+    )
+    assert any("Mein Bruder hat sein neues Handy kaputt gemacht." in each for each in texts(at))
+    guess(at, (2, 4))
+    assert texts(at)[0] == "Gefunden: L2 H4."
+    assert any(re.search(r"gibt L2 H4 \d+\u00a0% seiner Aufmerksamkeit an brother", each) for each in texts(at))
+    assert at.query_params["language"] == "de"
+
+
 def test_the_right_head_is_shown_with_its_numbers_and_the_other_sentences_pass_after_the_answer(newcomer, monkeypatch):
     looked = []
     look = Inference.look

@@ -10,12 +10,14 @@ from attention_sieve.cache.answers import Engine
 from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
+from attention_sieve.core.word_links.pronouns import PRONOUNS
 from attention_sieve.dashboard.glossary import TERMS
 from attention_sieve.dashboard.views.frame import Prose, Visit
 from attention_sieve.dashboard.views.lessons import content
 from attention_sieve.dashboard.views.lessons.content import (
     ENGLISH,
     PHRASES,
+    RIDDLE,
     TEXTS,
     languages,
     localized,
@@ -120,10 +122,13 @@ def test_a_language_is_a_folder(second_language):
 
 @pytest.mark.parametrize("language", languages()[1:])
 def test_a_translation_has_every_phrase_and_term_and_its_lessons_are_whole(language):
-    own = yaml.safe_load((TEXTS / language / PHRASES).read_text())
-    assert set(phrases(ENGLISH)) <= set(own)
-    for name in set(phrases(ENGLISH)) & set(own):
-        assert set(Prose(own[name]).get_identifiers()) == set(Prose(phrases(ENGLISH)[name]).get_identifiers()), name
+    for file in (PHRASES, RIDDLE):
+        own = yaml.safe_load((TEXTS / language / file).read_text())
+        for name, english in phrases(ENGLISH, file).items():
+            assert name == "promise" or set(Prose(own[name]).get_identifiers()) == set(
+                Prose(english).get_identifiers()
+            ), name
+    assert {sentence.sentence for sentence in PRONOUNS} <= set(phrases(language, RIDDLE)), "what they mean"
     assert set(translated_terms(language)) == set(TERMS)
     for lesson in (1, 2):
         assert is_translated(lesson, language)
