@@ -42,7 +42,7 @@ SEED_HELP: Final = "For the first weights and the sequences: the same seed gives
 TRAIN: Final = "Train"
 NO_RUN: Final = "No model has been trained here yet. Press Train: it takes about half a minute."
 NONE_OFFERED: Final = (
-    "Whoever runs it can offer a model that was trained elsewhere: see “Teaching” in `dashboard/web/README.md`."
+    "Whoever runs it can offer a model that was trained elsewhere: see “For a class” in `dashboard/README.md`."
 )
 RUN: Final = "Model"
 AT: Final = "Training step"

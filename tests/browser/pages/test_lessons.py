@@ -31,7 +31,7 @@ from attention_sieve.dashboard.views.lessons.plans import BIRTH, LESSONS, steps_
 from attention_sieve.dashboard.views.text import wording as stories
 from attention_sieve.dashboard.views.text.stories import SENTENCE
 
-README = Path(__file__).parents[3] / "dashboard" / "web" / "README.md"
+README = Path(__file__).parents[3] / "dashboard" / "README.md"
 OWN = "The tired girl reads a long book."
 REVIEW = "The plot is thin, but the ending is wonderful."
 PANEL = ".st-key-lesson"
