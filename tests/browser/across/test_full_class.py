@@ -112,7 +112,7 @@ def test_a_difference_is_relative_and_a_missing_score_infinite():
 
 
 def test_a_class_in_a_lesson_is_counted_exactly(class_server):
-    found = in_a_loop(class_lesson.lesson(class_server.address, N_STUDENTS))
+    found = in_a_loop(class_lesson.lesson(class_server.address, N_STUDENTS, class_lesson.STEPS[0]))
     assert found.wrong == []
     assert len(found.waits) == 3 * N_STUDENTS
 
