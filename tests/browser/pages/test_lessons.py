@@ -13,6 +13,7 @@ from safetensors.torch import load_file, save_file
 from steps import (
     arcs,
     cell,
+    choose,
     chosen,
     downloaded,
     grid_of,
@@ -26,7 +27,8 @@ from steps import (
 )
 
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
-from attention_sieve.dashboard.views.lessons.content import ENGLISH
+from attention_sieve.dashboard.views.lessons.content import ENGLISH, languages, say
+from attention_sieve.dashboard.views.lessons.desk import teacher_notes
 from attention_sieve.dashboard.views.lessons.plans import BIRTH, LESSONS, steps_of, words_of
 from attention_sieve.dashboard.views.text import wording as stories
 from attention_sieve.dashboard.views.text.stories import SENTENCE
@@ -432,6 +434,46 @@ def test_a_sheet_to_print_is_one_page_of_a4(visit, browser, tmp_path):
         paper.goto(path.as_uri())
         assert len(re.findall(rb"/Type\s*/Page\b(?!s)", paper.pdf(prefer_css_page_size=True))) == 1, lesson
     paper.close()
+
+
+@pytest.mark.parametrize("language", languages())
+def test_the_notes_of_a_teacher_are_one_page_of_a4(visit, browser, tmp_path, language):
+    page, paper = visit(f"/lessons?teach=1&language={language}"), browser.new_page()
+    for lesson in (1, 4):
+        if lesson > 1:
+            choose(page, say(language, "notes_on"), f"{lesson}. {words_of(lesson, language).title}")
+        settle(page)
+        expect(page.locator(".st-key-notes-on-a-lesson")).to_contain_text(teacher_notes(lesson, language).aim)
+        notes = downloaded(page, page.locator(".st-key-print-notes button"))
+        path = tmp_path / notes.suggested_filename
+        notes.save_as(path)
+        paper.goto(path.as_uri())
+        assert len(re.findall(rb"/Type\s*/Page\b(?!s)", paper.pdf(prefer_css_page_size=True))) == 1, lesson
+    expect_fits(page)
+    expect_accessible(page)
+    paper.close()
+
+
+def test_a_class_is_asked_before_a_lesson_and_the_projector_sees_the_shares(visit):
+    lessons = visit("/lessons?teach=1")
+    press(lessons, "Make a class code")
+    code = re.search("class=([A-Z0-9]{6})", lessons.get_by_test_id("stCode").inner_text())[1]
+    screen, pupil = (visit(f"/?lesson=2&step=1&class={code}{more}") for more in ("&present=1", ""))
+    question, n_steps = words_of(2, ENGLISH).question, len(steps_of(2))
+    expect(panel(screen)).to_contain_text("Answers so far: 0.")
+    settle(pupil)
+    pupil.get_by_text(question.options[0]).click()
+    expect(panel(pupil)).to_contain_text("Your answer is counted.")
+    expect(panel(screen)).to_contain_text("Answers so far: 1.")
+    pupil = visit(f"/?lesson=2&step={n_steps}&class={code}")
+    pupil.get_by_text(question.options[question.right]).click()
+    expect(panel(pupil)).to_contain_text("Answers of the class: 1 before the lesson, 1 after it.")
+    screen = visit(f"/?lesson=2&step={n_steps}&class={code}&present=1", **PROJECTED[1])
+    screen.get_by_text(question.options[question.right]).click()
+    expect(screen.locator(".class-shares .right")).to_contain_text("0%100%")
+    expect_fits(screen)
+    file = downloaded(lessons, lessons.locator(".st-key-class-file button"))
+    assert file.suggested_filename == f"class-{code}.csv"
 
 
 def test_the_link_to_a_class_is_reached_by_keyboard_on_a_phone_and_a_class_sees_what_it_guessed(visit):
