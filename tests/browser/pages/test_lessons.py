@@ -547,7 +547,7 @@ def test_what_has_to_be_pressed_is_on_the_screen_of_a_projector_and_type_can_be_
                 sizes = page.locator(part).evaluate_all(SIZES_OF_TYPE)
                 assert not sizes or min(sizes) >= least - 0.05, (step, size, part, sizes)
             if "[role=listbox]" in views:
-                wait_for(page, lambda: links(page).bounding_box()["height"], lambda high: high > 15 * 16)
+                wait_for(page, lambda page=page: links(page).bounding_box()["height"], lambda high: high > 15 * 16)
             if "[role=grid]" in views:
                 assert page.locator(".scroll:has([role=grid])").evaluate("box => box.scrollWidth <= box.clientWidth")
 
