@@ -549,7 +549,7 @@ def test_what_has_to_be_pressed_is_on_the_screen_of_a_projector_and_type_can_be_
             if "[role=listbox]" in views:
                 wait_for(page, lambda page=page: links(page).bounding_box()["height"], lambda high: high > 15 * 16)
             if "[role=grid]" in views:
-                box = page.locator(".scroll:has([role=grid])")
+                box = page.locator(".scroll:has([role=grid])").first
                 wait_for(
                     page, lambda box=box: box.evaluate("box => box.scrollWidth - box.clientWidth"), lambda by: by <= 1
                 )
