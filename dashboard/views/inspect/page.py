@@ -147,12 +147,13 @@ def _draw(visit: Visit, screen: PassedText, beside: "Beside | None") -> bool | N
         needs_tests = first_screen_is_drawn() or grid_shows.by_corpus
         tested = kept_corpus(visit) if visit.texts and needs_tests else None
         heads = _grid(visit, screen, tested, grid_shows, below)
+    present = [head for head in heads if head not in visit.removed]
     says = "" if beside is not None else sentences.says(visit, screen, tested, heads)
     arcs = partial(where_heads_look, _with_template(visit), screen, heads, GRID, says=says)
     if beside is not None:
         with right:
             if first_screen_is_drawn() and shows("inspect", "switches"):
-                _switches(visit, heads)
+                _switches(visit, present)
             (beside.instead or partial(arcs, beside.asked))()
         return None
     with right:
@@ -160,7 +161,10 @@ def _draw(visit: Visit, screen: PassedText, beside: "Beside | None") -> bool | N
     if not first_screen_is_drawn():
         return None
     with right:
-        _says(visit, screen, heads)
+        # imports pandas, for which the first grid does not wait
+        from attention_sieve.dashboard.views.inspect.says import what_it_says
+
+        what_it_says(visit, screen, present)
     _about(visit, screen, text_attention, tested, heads, below)
     return tested is not None
 
@@ -240,20 +244,13 @@ def _written(visit: Visit, screen: PassedText, prompt: Text, continuation: "Cont
     writing.show_step(screen)
 
 
-def _switches(visit: Visit, heads: list[Head]) -> None:
+def _switches(visit: Visit, present: list[Head]) -> None:
     """Buttons that switch the chosen heads off, for a lesson, beside which nothing else is said about them."""
     # imports pandas, for which the first grid does not wait
     from attention_sieve.dashboard.views.heads_off import switch_buttons
 
     with st.container(horizontal=True, key="lesson switches"):
-        switch_buttons(visit.choice, [head for head in heads if head not in visit.removed])
-
-
-def _says(visit: Visit, screen: PassedText, heads: list[Head]) -> None:
-    # imports pandas, for which the first grid does not wait
-    from attention_sieve.dashboard.views.inspect.says import says
-
-    says(visit, screen, [head for head in heads if head not in visit.removed])
+        switch_buttons(visit.choice, present)
 
 
 def _about(

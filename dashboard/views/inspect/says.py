@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from attention_sieve.core.passes.outputs import HeadOutput
 
 
-def says(visit: Visit, screen: PassedText, heads: list[Head]) -> None:
+def what_it_says(visit: Visit, screen: PassedText, heads: list[Head]) -> None:
     """Draw the section on what the model says; nothing for a checkpoint that only embeds texts."""
     if screen.text_attention.causal:
         next_token(visit, screen, heads)
