@@ -9,7 +9,7 @@ FILES = [
     path for room in ("attention_sieve/calls", "core", "cache", "dashboard") for path in (ROOT / room).rglob("*.py")
 ]
 MOST_LINES, MOST_FILES = 96_810, 655
-MOST_OF_A_PAGE = {"inspect": 389, "comparison": 244}
+MOST_OF_A_PAGE = {"inspect": 386, "comparison": 244}
 """Lines of `page.py` where it is longer than USUAL_PAGE."""
 USUAL_PAGE = 200
 

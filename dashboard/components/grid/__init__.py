@@ -17,7 +17,7 @@ from attention_sieve.core.roles.measures import RoleSet, SyntacticDirection
 from attention_sieve.core.roles.question import PassedText
 from attention_sieve.core.roles.record import DIRECTIONS, Keys
 from attention_sieve.core.roles.roles import RECORDS, role_named
-from attention_sieve.core.roles.sieves import sieve_cells, with_notes
+from attention_sieve.core.roles.sieves import sieve_cells, telling_head, with_notes
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard import wording
 from attention_sieve.dashboard.components.choosing import choose, heads_data, heads_source
@@ -118,12 +118,20 @@ class Patterns:
 
 _patterns: WeakKeyDictionary[TextAttention, Patterns] = WeakKeyDictionary()
 _frames: WeakKeyDictionary[TextAttention, str] = WeakKeyDictionary()
+_first_heads: WeakKeyDictionary[TextAttention, Head] = WeakKeyDictionary()
 _numbers = count()
 
 
 def frame_of(text_attention: TextAttention) -> str:
     """Name of this attention in all its views, by which they know that they show the same."""
     return _frames.setdefault(text_attention, str(next(_numbers)))
+
+
+def first_head_of(text_attention: TextAttention) -> Head:
+    """The head to show first for a text, computed once per attention."""
+    if text_attention not in _first_heads:
+        _first_heads[text_attention] = telling_head(text_attention)
+    return _first_heads[text_attention]
 
 
 def patterns_of(text_attention: TextAttention) -> Patterns:

@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
-from weakref import WeakKeyDictionary
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -14,7 +13,6 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.core.roles.question import PassedText
 from attention_sieve.core.roles.roles import known_roles, shown_roles
-from attention_sieve.core.roles.sieves import telling_head
 from attention_sieve.core.texts.languages import foreign_language
 from attention_sieve.core.texts.parsers import ENGLISH, NO_PARSER, parsers_by_language
 from attention_sieve.core.texts.text import Text, text_of, write_typed
@@ -22,7 +20,14 @@ from attention_sieve.core.texts.tokens import unknown_parts
 from attention_sieve.dashboard import controls, state
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
-from attention_sieve.dashboard.components.grid import GridOnText, frame_of, grid_of_text, patterns_of, pictures_of
+from attention_sieve.dashboard.components.grid import (
+    GridOnText,
+    first_head_of,
+    frame_of,
+    grid_of_text,
+    patterns_of,
+    pictures_of,
+)
 from attention_sieve.dashboard.drawer import test_settings
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 from attention_sieve.dashboard.files import provenance
@@ -64,7 +69,6 @@ if TYPE_CHECKING:
     from attention_sieve.dashboard.views.lessons.computation import Beside
 
 GRID: Final = "inspect grid"
-_first_heads: Final[WeakKeyDictionary[TextAttention, Head]] = WeakKeyDictionary()
 
 
 def show() -> None:
@@ -355,20 +359,13 @@ def _grid(
         frame=frame_of(screen.text_attention),
         patterns=patterns_of(screen.text_attention) if grid_shows.patterns else None,
     )
-    heads = state.chosen_heads(n_layers, n_heads, _first_head(screen.text_attention), follow=True)
+    heads = state.chosen_heads(n_layers, n_heads, first_head_of(screen.text_attention), follow=True)
     reset = (engine.files.name, engine.files.fingerprint, visit.settings.kind, state.n_pushed())
     heads = show_role_grid(
         grid, head_selection(GRID, heads, reset), file="grid", facts=facts, on_text=on_text, files=below
     )
     state.put_in_link(heads)
     return heads
-
-
-def _first_head(text_attention: TextAttention) -> Head:
-    """The head to show first for a text, computed once for each attention."""
-    if text_attention not in _first_heads:
-        _first_heads[text_attention] = telling_head(text_attention)
-    return _first_heads[text_attention]
 
 
 def _grid_of_text(visit: Visit, screen: PassedText, label: str, shown: tuple[str, ...]) -> RoleGrid:
