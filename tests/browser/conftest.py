@@ -115,7 +115,11 @@ def nothing_made(store_folder, running):
     made.mkdir(exist_ok=True)
     made.rename(aside)
     yield
-    programs = [each for each in psutil.Process(running.pid).children() if "attention_sieve" in each.cmdline()]
+    programs = [  # not what has ended already, of which nothing but its end is known
+        each
+        for each in psutil.process_iter(["ppid", "cmdline"])
+        if each.info["ppid"] == running.pid and "attention_sieve" in (each.info["cmdline"] or [])
+    ]
     psutil.wait_procs(programs, PATIENCE / 1000)
     shutil.rmtree(made, ignore_errors=True)
     aside.rename(made)

@@ -38,7 +38,7 @@ def test_one_click_saves_the_card_of_the_chosen_head(visit, tmp_path):
 def test_who_finds_the_head_of_the_riddle_saves_its_card_with_the_number_of_clicks(visit, tmp_path):
     page = visit("/", newcomer=True)
     cell(page, 5, 2).click()
-    expect(page.get_by_role("heading", level=2)).to_have_text("Close! The one is L2 H4.")
+    expect(page.get_by_role("heading", level=2)).to_have_text("Close: one more try.")
     expect(page.get_by_role("button", name="Card as PNG")).to_have_count(0)
     cell(page, 2, 4).click()
     expect(page.get_by_role("heading", level=2)).to_have_text("Found it: L2 H4.")
