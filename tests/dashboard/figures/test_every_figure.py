@@ -26,7 +26,7 @@ from drawn import cut_off, layers, rows, smallest_letters, texts_of
 from jsonschema_rs import Draft7Validator, ValidationError
 
 from attention_sieve.dashboard.figures.figure import INK, Figure, interval, percent
-from attention_sieve.dashboard.figures.sheet import COLUMN, ONE_COLUMN, SHEET, figure_svg
+from attention_sieve.dashboard.figures.sheet import COLUMN, ONE_COLUMN, figure_svg
 
 SUBJECTS = {
     "claims": {"": claim_figures.FIGURES},
@@ -56,6 +56,11 @@ def figure(request: pytest.FixtureRequest) -> Figure:
     """Each figure; of a module, so that what holds of it is tested in one go, in the process that has drawn it."""
     figures, name = request.param
     return figures[name]
+
+
+@pytest.fixture(scope="module")
+def picture(figure: Figure) -> str:
+    return figure_svg(figure, title="A title", caption=["checkpoint: bundled"], size=ONE_COLUMN)
 
 
 @cache
@@ -132,10 +137,9 @@ def test_each_field_of_a_tooltip_has_a_name_and_is_there(figure: Figure):
             assert field["field"] in figure.data.columns or rows(figure, kind).empty
 
 
-def test_a_mark_is_named_by_its_tooltip_or_not_at_all(figure: Figure):
+def test_a_mark_is_named_by_its_tooltip_or_not_at_all(figure: Figure, picture: str):
     """Vega would name it by all that places it, such as `base: 9; top: 9.02026632589`."""
-    svg = figure_svg(figure, title="", caption=[], size=SHEET)
-    marks = ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}path")
+    marks = ElementTree.fromstring(picture).iter("{http://www.w3.org/2000/svg}path")
     names = [mark.get("aria-label") for mark in marks if mark.get("role") == "graphics-symbol"]
     fields = {field["title"] for layer in layers(figure.spec) for field in layer["encoding"].get("tooltip", [])}
     for name in names:
@@ -143,20 +147,19 @@ def test_a_mark_is_named_by_its_tooltip_or_not_at_all(figure: Figure):
         assert not is_field or first in fields, name
 
 
-def test_its_picture_names_its_axes_fits_a_column_of_a_paper_and_stays_legible(figure: Figure):
-    svg = figure_svg(figure, title="A title", caption=["checkpoint: bundled"], size=ONE_COLUMN)
-    assert float(ElementTree.fromstring(svg).get("width")) == COLUMN
-    assert smallest_letters(svg) >= 5.4 / 0.75, "in pixels"
-    assert cut_off(svg) == []
-    drawn = texts_of(svg)
+def test_its_picture_names_its_axes_fits_a_column_of_a_paper_and_stays_legible(figure: Figure, picture: str):
+    assert float(ElementTree.fromstring(picture).get("width")) == COLUMN
+    assert smallest_letters(picture) >= 5.4 / 0.75, "in pixels"
+    assert cut_off(picture) == []
+    drawn = texts_of(picture)
     assert not {"A title", "checkpoint: bundled"} & set(drawn), "a paper has a caption of its own"
     axes = [
         layer["encoding"][channel] for layer in layers(figure.spec) for channel in "xy" if channel in layer["encoding"]
     ]
     titles = {axis.get("title") for axis in axes if "field" in axis and axis.get("axis", {}) is not None} - {None}
     assert all(any(title in text for text in drawn) for title in titles)
-    assert [word for word in ("currentColor", "NaN", "undefined", "<img", "<script") if word in svg] == []
-    assert "http" not in svg.replace("http://www.w3.org/", "")
+    assert [word for word in ("currentColor", "NaN", "undefined", "<img", "<script") if word in picture] == []
+    assert "http" not in picture.replace("http://www.w3.org/", "")
 
 
 def test_its_description_is_made_of_sentences_and_can_be_sent_with_its_data(figure: Figure):
