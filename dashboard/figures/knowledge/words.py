@@ -97,4 +97,4 @@ def score_axis(field: str, name: str, ends: Ends) -> "alt.Y":
     number = "%" if name == ACCURACY else ".2~f"
     scale = alt.Scale(domain=list(ends), nice=False, zero=False)
     axis = alt.Axis(format=number, tickCount=5)
-    return alt.Y(field, type="quantitative", title=f"{name} on the test part", scale=scale, axis=axis)
+    return alt.Y(field, type="quantitative", title=f"test {name}", scale=scale, axis=axis)
