@@ -22,12 +22,12 @@ def test_a_long_corpus_is_stopped_keeps_what_is_finished_and_goes_on(visit):
     # With so many texts in a box, drawing the page keeps Chromium busy.
     upload(page, "texts.txt", "\n".join(sentences(N_TEXTS, seed=11)))
     stopped_at = n_done(page)
-    page.get_by_role("button", name="Stop").click()
+    page.get_by_test_id("stMain").get_by_role("button", name="Stop").click()
     expect(page.get_by_text("Stopped. What is finished is kept;")).to_be_visible()
     expect(page.get_by_text(PROGRESS)).to_have_count(0)
     page.get_by_role("button", name="Continue").click()
     assert n_done(page) >= stopped_at
-    page.get_by_role("button", name="Stop").click()
+    page.get_by_test_id("stMain").get_by_role("button", name="Stop").click()
     expect(page.get_by_text("Stopped. What is finished is kept;")).to_be_visible()
     choose(page, "Corpus", "sample texts")
     expect(page.get_by_text("Over 64 texts at tau 3:")).to_be_visible()
