@@ -311,6 +311,21 @@ class Stopped(Exception):
     """Raised to end a run between two parts of a piece, which is lost."""
 
 
+@contextmanager
+def _knowing_stops() -> Iterator[None]:
+    """Context of work in which a library may take a stop for an error of its own, as transformers while it imports.
+    Raises: Stopped in place of that error."""
+    try:
+        yield
+    except Exception as error:
+        cause: BaseException | None = error
+        while cause is not None and not isinstance(cause, Stopped):
+            cause = cause.__cause__ or cause.__context__
+        if cause is None:
+            raise
+        raise Stopped from None
+
+
 class Journal:
     """Writes a run's reports, each line atomically.
 
@@ -468,7 +483,7 @@ class Journal:
     def beginning(self) -> Iterator[None]:
         """Context of what comes before the first step, such as importing torch and loading weights: asked to stop, the
         run ends wherever that is. Raises: Stopped."""
-        with pausing(self.check), interruptible():
+        with _knowing_stops(), pausing(self.check), interruptible():
             yield
 
     def _write(self, event: str, **values: object) -> None:
@@ -521,7 +536,7 @@ def carried_out(journal: Journal, then: str = "", *, at_pauses: bool = True) -> 
     Raises: KeyboardInterrupt with the same line after Ctrl+C.
     """
     try:
-        with journal, pausing(journal.check) if at_pauses else nullcontext():
+        with journal, _knowing_stops(), pausing(journal.check) if at_pauses else nullcontext():
             yield journal
     except (Stopped, KeyboardInterrupt) as end:
         progress = journal.progress

@@ -10,6 +10,7 @@ what `attention_sieve.core.roles.roles` reads off the tests.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -231,13 +232,7 @@ def prepare(
     Raises: TextTooLong; NoTokens; PairNeeded; AnalysisError if the checkpoint lacks the requested attention or head.
     """
     check_settings(checkpoint, settings)
-
-    def tokens(segment: Text, spare: int = 0) -> TokenizedText:
-        limit = checkpoint.max_tokens - spare
-        if segment.given is not None:
-            check_ids(checkpoint, segment.given.ids)
-        return tokenize(segment, checkpoint.tokenizer, limit, position=position, truncate=truncate)
-
+    tokens = partial(_tokens, checkpoint, position=position, truncate=truncate)
     if settings.kind == "self":
         return PassText(kind=settings.kind, source=tokens(text))
     if settings.kind == "encoder":
@@ -250,6 +245,14 @@ def prepare(
         source=tokens(_segment(text, 0)),
         target=as_decoder_input(target, checkpoint.tokenizer, checkpoint.start_id),
     )
+
+
+def _tokens(
+    checkpoint: Checkpoint, segment: Text, *, spare: int = 0, position: int | None, truncate: bool
+) -> TokenizedText:
+    if segment.given is not None:
+        check_ids(checkpoint, segment.given.ids)
+    return tokenize(segment, checkpoint.tokenizer, checkpoint.max_tokens - spare, position=position, truncate=truncate)
 
 
 def check_settings(checkpoint: Checkpoint, settings: PassSettings) -> None:

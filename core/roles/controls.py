@@ -4,8 +4,9 @@ Random weights of the same shape have learned nothing; permuted keys keep how sh
 shuffled words keep the words of a text, but not their order.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, Literal
 
 import numpy as np
@@ -54,20 +55,15 @@ class RoleCounts:
 
 def control_passes(
     files: CheckpointFiles, texts: Sequence[Text], settings: RoleSettings | None = None
-) -> list[ControlPass]:
-    """The passes of every control of a checkpoint on some texts; None for the usual settings."""
-    settings = settings or RoleSettings()
-    same, shuffled = tuple(texts), tuple(shuffled_words(text, 0) for text in texts)
-    permuted = replace(settings, scores=replace(settings.scores, permuted=0))
-
-    def of(control: Control, files: CheckpointFiles, texts: tuple[Text, ...], seed: int = 0) -> ControlPass:
-        return ControlPass(control=control, seed=seed, files=files, texts=texts, settings=settings)
-
-    return [
-        replace(of("permuted keys", files, same), settings=permuted),
-        of("shuffled words", files, shuffled),
-        *(of("random weights", randomly_initialised(files, seed), same, seed) for seed in SEEDS),
-    ]
+) -> Iterator[ControlPass]:
+    """The passes of every control of a checkpoint on some texts, each made when it is asked for; None for the usual
+    settings."""
+    settings, same = settings or RoleSettings(), tuple(texts)
+    of = partial(ControlPass, seed=0, files=files, texts=same, settings=settings)
+    yield of(control="permuted keys", settings=replace(settings, scores=replace(settings.scores, permuted=0)))
+    yield of(control="shuffled words", texts=tuple(shuffled_words(text, 0) for text in same))
+    for seed in SEEDS:
+        yield of(control="random weights", files=randomly_initialised(files, seed), seed=seed)
 
 
 def counts_of(tests: HeadTests, control: Control, seed: int = 0) -> RoleCounts:

@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,7 @@ from attention_sieve.core.running import (
     STOP,
     FailedPiece,
     Journal,
+    Stopped,
     Validation,
     ValidationResult,
     ask_to_stop,
@@ -278,6 +279,25 @@ def test_a_run_that_is_asked_to_stop_or_breaks_says_so_itself(tmp_path, capsys):
         1 / 0  # noqa: B018
     found = read_progress(tmp_path)
     assert (found.state, found.message) == ("failed", "ZeroDivisionError: division by zero")
+
+
+@pytest.mark.parametrize("work", [carried_out, lambda journal: journal.beginning()], ids=["work", "beginning"])
+def test_a_stop_that_a_library_takes_for_an_error_of_its_own_is_a_stop(work, tmp_path):
+    def load():
+        try:
+            raise Stopped
+        except Exception as error:
+            raise ImportError("Could not import the model.") from error
+
+    with suppress(Stopped), Journal(tmp_path) as journal, work(journal):
+        try:
+            load()
+        except ImportError:
+            raise AnalysisError("The checkpoint cannot be loaded.") from None
+    assert read_progress(tmp_path).state == "stopped"
+    with pytest.raises(AnalysisError, match="no stop"), Journal(tmp_path) as journal, work(journal):
+        raise AnalysisError("This is no stop.")
+    assert read_progress(tmp_path).state == "failed"
 
 
 def test_a_run_without_a_folder_knows_how_far_it_is():
