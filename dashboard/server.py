@@ -35,6 +35,8 @@ from attention_sieve.dashboard.web.few_uploads import FewUploads
 from attention_sieve.dashboard.web.few_visits import FewVisits, bounds, log_exhaustion_rarely, raise_descriptor_limit
 from attention_sieve.dashboard.web.first_page import first_page
 from attention_sieve.dashboard.web.kept_downloads import keep_downloads
+from attention_sieve.dashboard.web.messages import deliver_before_fragments
+from attention_sieve.dashboard.web.options import read_options_without_lock
 from attention_sieve.dashboard.web.own_site import OwnSiteOnly
 from attention_sieve.dashboard.web.scripts import Scripts
 
@@ -88,8 +90,12 @@ async def _send_on(request: Request) -> RedirectResponse:
 sys.setswitchinterval(0.001)
 # What Streamlit has imported stays until the end. A search for garbage in it would hold the first visit back for 50 ms.
 gc.freeze()
+# At Python's own of 700, a sixth of the time in which the first checkpoint is loaded goes by in such searches.
+gc.set_threshold(10_000, *gc.get_threshold()[1:])
 few_arenas()
 keep_downloads()
+deliver_before_fragments()
+read_options_without_lock()
 n_descriptors = raise_descriptor_limit()
 first, *others = offered_pages()
 routes = [Route(f"/{address}", _send) for address in ("", *(page.address for page in others))]

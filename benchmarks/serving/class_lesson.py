@@ -3,7 +3,7 @@
 Every student is a page of the real dashboard without a browser. All open the same step by a link with the class's
 code, guess a number, go back and guess another one: the second takes the place of the first. Waiting ends when the
 whole page is there. Everybody acts at the same instant, the worst case; then within five seconds, as when a teacher
-asks for a guess; then at their own pace.
+asks for a guess; then at their own pace. A sentence that the teacher types before has loaded the checkpoint.
 """
 
 import argparse
@@ -101,6 +101,13 @@ def differences(counts: Sequence[str], guessed: Mapping[int, int]) -> list[str]:
     return [] if shown == guessed else [f"The tally shows {shown}; guessed were {dict(guessed)}."]
 
 
+async def try_a_sentence(address: str) -> None:
+    """As the teacher before the class comes."""
+    async with visitor(address) as teacher:
+        await teacher.open()
+        await teacher.type("The tired nurse closed the heavy door.")
+
+
 def train_laboratory(folder: Path) -> None:
     """What lesson 7 shows, as `make class` makes it."""
     code = "from attention_sieve.core.laboratory.command import sample_laboratory as make; make()"
@@ -117,6 +124,7 @@ def main() -> None:
         prepare(Path(folder))
         train_laboratory(Path(folder))
         with serve(Path(folder), **{PUBLIC: "1", CHECKPOINTS: f"{BUNDLED}{os.pathsep}{OWN_EXAMPLES}"}) as server:
+            asyncio.run(try_a_sentence(server.address))
             lessons = {
                 f"lesson {step[1]}, {name}": asyncio.run(lesson(server.address, asked.students, step, pace))
                 for step in STEPS
