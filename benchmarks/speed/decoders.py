@@ -21,8 +21,9 @@ from attention_sieve.core.analysis import results
 from attention_sieve.core.attention.observed import Pass, observe
 from attention_sieve.core.attention.settings import Head, PassSettings, head_name
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.checkpoints.examples import SAMPLE_DECODER, has_sample_decoder
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint, randomly_initialised
-from attention_sieve.core.checkpoints.sample_decoder import SAMPLE_DECODER, is_made, make_sample_decoder
+from attention_sieve.core.checkpoints.sample_decoder import make_sample_decoder
 from attention_sieve.core.passes.batches import gates, model_inputs
 from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.probe_texts.make import COPIES, ProbeTextSettings, probe_texts
@@ -41,7 +42,7 @@ SHARES: Final = ScoreSettings(scale="share")
 
 
 def main() -> None:
-    if not is_made():
+    if not has_sample_decoder():
         make_sample_decoder()
     checkpoint = load_checkpoint(find_checkpoint(SAMPLE_DECODER), device="cpu")
     eager = transformers.AutoModelForCausalLM.from_pretrained(

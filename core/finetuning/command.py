@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
+from attention_sieve.core.checkpoints.examples import SAMPLE_FINE_TUNING
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
 from attention_sieve.core.checkpoints.folders import checkpoints_folder, program_folder
 from attention_sieve.core.commands import INTERRUPTED
@@ -16,7 +17,7 @@ from attention_sieve.core.finetuning.chance import NOT_ABOVE, against_chance
 from attention_sieve.core.finetuning.data import TrainingData, read_training_data
 from attention_sieve.core.finetuning.journal import check_agrees, open_run, plan_of, record, saved_step
 from attention_sieve.core.finetuning.movie_reviews import COLUMNS, movie_reviews
-from attention_sieve.core.finetuning.settings import SAMPLE, TrainingSettings, default_settings
+from attention_sieve.core.finetuning.settings import TrainingSettings, default_settings
 from attention_sieve.core.options import (
     add_checkpoint_option,
     add_device_option,
@@ -75,10 +76,11 @@ def sample_checkpoint(options: argparse.Namespace) -> None:
 
     If the run was interrupted, the same command resumes it.
     """
-    folder = checkpoints_folder() / SAMPLE
+    folder = checkpoints_folder() / SAMPLE_FINE_TUNING
     progress = read_progress(folder)
     if progress is not None and progress.state == "finished":
-        print(f"The sample checkpoint already exists, under the name {SAMPLE}: {_result(progress)}. It is in {folder}")
+        name, result = SAMPLE_FINE_TUNING, _result(progress)
+        print(f"The sample checkpoint already exists, under the name {name}: {result}. It is in {folder}")
         return
     step = saved_step(folder, resume=progress is not None)
     with reported(Journal(folder, BUNDLED, step, "Fetching the movie reviews.")) as journal:
@@ -134,7 +136,7 @@ def saved_so_far(folder: Path) -> str:
     progress = read_progress(folder)
     if progress is None or not progress.saved:
         return "No step was saved; the same command starts again."
-    is_sample = folder == checkpoints_folder() / SAMPLE
+    is_sample = folder == checkpoints_folder() / SAMPLE_FINE_TUNING
     action = "run the same command again" if is_sample else "add --resume to the command"
     return f"Step {progress.saved[-1]:,} is saved in {folder}; to continue from there, {action}."
 

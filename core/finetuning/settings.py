@@ -6,8 +6,6 @@ from typing import Annotated, Final
 
 from attention_sieve.core.errors import AnalysisError
 
-SAMPLE: Final = "movie-reviews"
-"""Name of the sample checkpoint."""
 WARM_UP: Final = 0.1
 """Share of the steps with increasing learning rate (warm-up); it then decreases to 0."""
 WEIGHT_DECAY: Final = 0.01

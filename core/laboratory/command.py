@@ -4,10 +4,11 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from attention_sieve.core.checkpoints.examples import SAMPLE_TRAINING
 from attention_sieve.core.checkpoints.folders import checkpoints_folder
 from attention_sieve.core.finetuning.command import reported, saved_so_far
 from attention_sieve.core.finetuning.journal import open_run
-from attention_sieve.core.laboratory.settings import SAMPLE, LaboratoryPlan, LaboratorySettings
+from attention_sieve.core.laboratory.settings import LaboratoryPlan, LaboratorySettings
 from attention_sieve.core.options import add_output_option, add_settings_options, settings_of
 from attention_sieve.core.progress import ProgressBar
 from attention_sieve.core.running import read_progress
@@ -38,7 +39,7 @@ def laboratory(options: argparse.Namespace) -> None:
 
 def sample_laboratory() -> None:
     """Train the model with which the page Laboratory opens, or go on with it, unless it is there."""
-    folder = checkpoints_folder() / SAMPLE
+    folder = checkpoints_folder() / SAMPLE_TRAINING
     progress = read_progress(folder)
     if progress is None or progress.state != "finished":
         _train(folder, LaboratorySettings(), resume=progress is not None)

@@ -6,8 +6,6 @@ from typing import Annotated, Final, Literal
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.finetuning.settings import TrainingSettings
 
-SAMPLE: Final = "repeats-drawn"
-"""Name of the run with which the page Laboratory opens."""
 Periods = Literal["drawn", "fixed"]
 N_LAYERS, N_HEADS, WIDTH = 2, 4, 64
 """Of the model; the width is that of its residual stream, in channels."""

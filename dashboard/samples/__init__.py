@@ -22,7 +22,7 @@ PAIR = Text(
 )
 """The text on screen at first where a decoder reads a source and a target."""
 
-REVIEW = Text(("The plot is thin, but the ending is wonderful.",))
+REVIEW = Text(("The plot is thin, but the ending is lovely.",))
 """The text on screen at first where a checkpoint has learnt to judge movie reviews: it praises and blames."""
 
 MENTIONS: Final = Path(__file__).with_name("coreference.jsonl")

@@ -34,6 +34,7 @@ from attention_sieve.dashboard.components.source import Selection
 from attention_sieve.dashboard.figures.text.arcs import CROSS, DEFAULT_SHARE, AttentionMaps, Side, arcs_svg, sides
 from attention_sieve.dashboard.files.downloads import drawing_downloads
 from attention_sieve.dashboard.files.provenance import command
+from attention_sieve.dashboard.languages import language, say
 from attention_sieve.dashboard.state import Choice
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.pickers import one_of
@@ -125,7 +126,7 @@ def where_heads_look(
     if asked is not None and take is not None:
         heads = [asked.head]
     if not heads:
-        st.info(f"Click a head in the grid to see its arcs here. Shift-click adds another, up to {MOST_HEADS}.")
+        st.info(say(language(), "no_head", most=MOST_HEADS))
         return screen.text_attention
     choice, engine = visit.choice, visit.engine
     last_heads = heads[-MOST_HEADS:]

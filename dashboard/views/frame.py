@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from string import Template
 from typing import Final
 
 import streamlit as st
@@ -27,6 +26,7 @@ from attention_sieve.dashboard.files.downloads import (
     page_download,
     references_download,
 )
+from attention_sieve.dashboard.languages import Prose
 from attention_sieve.dashboard.plain import errors_shown, plain
 from attention_sieve.dashboard.run_kinds import A_RESULTS_FOLDER
 from attention_sieve.dashboard.state import Choice
@@ -59,12 +59,6 @@ class Visit:
     def settings(self) -> PassSettings:
         """The settings of a forward pass, as far as this checkpoint leaves a choice."""
         return self.choice.pass_settings(self.engine)
-
-
-class Prose(Template):
-    """A page's long text, with `@{name}` where a number belongs: `$` is taken by TeX."""
-
-    delimiter = "@"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,20 +185,28 @@ def section(see: str, body: Callable[[], None], notes: Notes | Callable[[], Note
     notes = notes() if callable(notes) else notes
     with st.container(horizontal=True, key="notes"):
         if see:
-            with st.expander(wording.HOW_TO_READ):
-                sentence(see, key=f"see {see[:16]}")
-        with st.expander(wording.HOW):
-            st.markdown(notes.method)
-            if notes.caveat:
-                st.markdown(notes.caveat)
-            st.markdown(wording.READMES)
-            references_download()
+            _note(wording.HOW_TO_READ, partial(sentence, see, key=f"see {see[:16]}"))
+        _note(wording.HOW, partial(_how, notes))
         if notes.paper:
-            with st.expander(notes.paper_title):
-                st.markdown(notes.paper)
+            _note(notes.paper_title, partial(st.markdown, notes.paper))
         # Last, because these come and go with what the page draws.
         page_download()
         all_downloads()
+
+
+def _how(notes: Notes) -> None:
+    st.markdown(notes.method)
+    if notes.caveat:
+        st.markdown(notes.caveat)
+    st.markdown(wording.READMES)
+    references_download()
+
+
+def _note(title: str, draw: Callable[[], object]) -> None:
+    """Draw a note once it is opened: folded away, it would be sent and laid out again after every change."""
+    with st.expander(title, key=f"unfolded {title}", on_change="rerun") as folded:
+        if folded.open:
+            draw()
 
 
 def visit() -> Visit | None:

@@ -4,12 +4,14 @@ import sys
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 import requests  # noqa: F401  silences a warning of its own as it is imported; in a thread, a test's end would undo that
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest, local_script_runner
 from streamlit.util import calc_hash
 
+from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
 from attention_sieve.core.roles.hypotheses import Criterion
 from attention_sieve.core.roles.measures import ScoreSettings
 from attention_sieve.dashboard import controls
@@ -116,3 +118,30 @@ def small(tmp_path_factory):
         return made[key]
 
     return of
+
+
+@pytest.fixture(scope="session")
+def bundled_alone():
+    """The bundled checkpoint and its tokenizer, by transformers alone."""
+    from transformers import AutoModel, AutoTokenizer
+
+    folder = find_checkpoint(BUNDLED).folder
+    return AutoModel.from_pretrained(folder, attn_implementation="eager").eval(), AutoTokenizer.from_pretrained(folder)
+
+
+@pytest.fixture(scope="session")
+def eager(bundled_alone):
+    """eager(text, model) -> its tokens, and attention [layer head query key] of the bundled checkpoint or another."""
+    own, tokenizer = bundled_alone
+
+    def attention_of(text, model=own):
+        from torch import no_grad
+
+        encoded = tokenizer(text, return_tensors="pt")
+        with no_grad():
+            layers = model(**encoded, output_attentions=True).attentions
+        return tokenizer.convert_ids_to_tokens(encoded["input_ids"][0]), np.stack(
+            [layer[0].numpy() for layer in layers]
+        )
+
+    return attention_of

@@ -5,11 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from attention_sieve.core.checkpoints.examples import SAMPLE_DECODER, SAMPLE_FINE_TUNING, SAMPLE_TRAINING
 from attention_sieve.core.checkpoints.folders import checkpoints_folder
-from attention_sieve.core.checkpoints.sample_decoder import SAMPLE_DECODER
 from attention_sieve.core.errors import AnalysisError, CheckpointError
-from attention_sieve.core.finetuning.settings import SAMPLE as FINE_TUNED
-from attention_sieve.core.laboratory.settings import SAMPLE as LABORATORY
 from attention_sieve.core.texts.text import MAX_BYTES
 from attention_sieve.dashboard import controls, public, runs
 from attention_sieve.dashboard import offers as server_offers
@@ -59,14 +57,14 @@ def test_folders_hub_ids_and_the_bundled_checkpoint_are_offered_by_names_that_te
 def test_each_example_is_offered_once_it_is_finished(offers, folders, tmp_path, monkeypatch):
     monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path / "program"))
     place = checkpoints_folder()
-    shutil.copytree(folders("bert"), place / LABORATORY / "checkpoint-0")
+    shutil.copytree(folders("bert"), place / SAMPLE_TRAINING / "checkpoint-0")
     shutil.copytree(folders("bert"), place / "private-run")
     assert offers("bundled", "examples") == ("bundled",)
     assert not server_offers.has_decoder()
-    for name in (SAMPLE_DECODER, LABORATORY, FINE_TUNED):
+    for name in (SAMPLE_DECODER, SAMPLE_TRAINING, SAMPLE_FINE_TUNING):
         shutil.copytree(folders("bert"), place / name, dirs_exist_ok=True)
     assert set(offers("bundled", "examples")) == {
-        "bundled", SAMPLE_DECODER, LABORATORY, f"{LABORATORY}/checkpoint-0", FINE_TUNED,
+        "bundled", SAMPLE_DECODER, SAMPLE_TRAINING, f"{SAMPLE_TRAINING}/checkpoint-0", SAMPLE_FINE_TUNING,
     }  # fmt: skip
     assert server_offers.has_decoder()
     assert offers("bundled") == ("bundled",)

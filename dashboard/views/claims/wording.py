@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from attention_sieve.core.attention.settings import Head, head_names
+from attention_sieve.core.checkpoints.examples import SAMPLE_DECODER
 from attention_sieve.core.checkpoints.find import BUNDLED
-from attention_sieve.core.checkpoints.sample_decoder import SAMPLE_DECODER
 from attention_sieve.core.claims.judge import DRAWS, FEWEST_FOR_INTERVAL, FEWEST_RANKED, HOLDING, ClaimFinding
 from attention_sieve.core.claims.places import Place
 from attention_sieve.core.claims.probe import PROBES, ClaimSettings

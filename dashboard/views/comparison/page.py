@@ -10,10 +10,10 @@ import streamlit as st
 
 from attention_sieve.cache.answers import Engine
 from attention_sieve.cache.inference import Inference
+from attention_sieve.core.checkpoints.examples import SAMPLE_FINE_TUNING
 from attention_sieve.core.checkpoints.find import BUNDLED, randomly_initialised
 from attention_sieve.core.checkpoints.saved_runs import SavedRun, run_and_step, steps_of_one_run
 from attention_sieve.core.errors import AnalysisError, EveryTextTooLong
-from attention_sieve.core.finetuning.settings import SAMPLE
 from attention_sieve.core.texts.text import Text, write_typed
 from attention_sieve.dashboard import controls, state
 from attention_sieve.dashboard import wording as shared_wording
@@ -110,7 +110,7 @@ def _vocabulary(engine: Engine) -> tuple[str, ...]:
 
 def _typed(names: Sequence[str]) -> Text | None:
     """The typed text on screen; initially a movie review if one of the checkpoints was fine-tuned on reviews."""
-    of_reviews = SAMPLE in {run_and_step(name)[0] for name in names}
+    of_reviews = SAMPLE_FINE_TUNING in {run_and_step(name)[0] for name in names}
     start = REVIEW_TYPED if of_reviews else EXAMPLE_TYPED
     typed = controls.typed_texts(shared_wording.YOUR_TEXTS, "text", start, height=80)
     with errors_shown():
@@ -215,7 +215,7 @@ def _draw(
 def _of_lesson(visits: Visits, shown: Compared, text: Text | None) -> None:
     """What a step of a lesson speaks of."""
     if shows("compare", "summary"):
-        st.markdown(f"**{what_changed_in_roles(shown)}**")
+        st.container(key="what changed").markdown(f"**{what_changed_in_roles(shown)}**")
     if text is not None:
         same_head_in_both(visits, shown, text)
     state.put_in_link(shown.heads)

@@ -156,7 +156,7 @@ def _draw(visit: Visit, screen: PassedText, beside: "Beside | None") -> bool | N
     arcs = partial(where_heads_look, _with_template(visit), screen, heads, GRID, says=says)
     if beside is not None:
         with right:
-            if first_screen_is_drawn() and shows("inspect", "switches"):
+            if shows("inspect", "switches"):
                 _switches(visit, present)
             (beside.instead or partial(arcs, beside.asked))()
         return None
@@ -201,8 +201,8 @@ def _answer(visit: Visit, screen: PassedText, typed: str) -> bool:
 def _notes_on_text(screen: PassedText) -> None:
     """Say whose grammar is left out, which parts the tokenizer does not know, and which words look at which others."""
     pass_text = screen.text_attention.text
-    if screen.text.parser == NO_PARSER and (language := foreign_language(" ".join(screen.text.segments))):
-        st.info(shared_wording.not_english(language, language in parsers_by_language()))
+    if screen.text.parser == NO_PARSER and (foreign := foreign_language(" ".join(screen.text.segments))):
+        st.info(wording.not_english(foreign, foreign in parsers_by_language()))
     if pass_text.kind == "cross":
         st.info(shared_wording.ACROSS)
     elif pass_text.kind != "decoder" and (parts := unknown_parts(screen.text, pass_text.queries)):
@@ -250,11 +250,13 @@ def _written(visit: Visit, screen: PassedText, prompt: Text, continuation: "Cont
 
 def _switches(visit: Visit, present: list[Head]) -> None:
     """Buttons that switch the chosen heads off, for a lesson, beside which nothing else is said about them."""
-    # imports pandas, for which the first grid does not wait
-    from attention_sieve.dashboard.views.heads_off import switch_buttons
-
     with st.container(horizontal=True, key="lesson switches"):
-        switch_buttons(visit.choice, present)
+        if first_screen_is_drawn():
+            from attention_sieve.dashboard.views.heads_off import switch_buttons  # imports pandas: after the grid
+
+            switch_buttons(visit.choice, present)
+        else:
+            st.empty()  # keeps their place
 
 
 def _about(

@@ -14,8 +14,9 @@ from attention_sieve.core.roles.record import Keys
 from attention_sieve.core.roles.roles import role_named, role_title
 from attention_sieve.dashboard.figures.appearance import WORDS
 from attention_sieve.dashboard.figures.figure import counted, percent
+from attention_sieve.dashboard.languages import language, say
 from attention_sieve.dashboard.plain import plain
-from attention_sieve.dashboard.wording import RESTS_ON_FIRST
+from attention_sieve.dashboard.wording import RESTS_ON_FIRST, TEXT_LANGUAGE
 
 if TYPE_CHECKING:
     from attention_sieve.core.passes.outputs import Unit
@@ -209,3 +210,9 @@ def nearest(neighbours: Sequence[str]) -> str:
 def nearest_help(neighbours: Sequence[tuple[str, float]], unit: str) -> str:
     distances = ", ".join(f"{name} {distance:.3g}" for name, distance in neighbours)
     return f"Distances (0 = equal attention): {distances} ({unit})."
+
+
+def not_english(foreign: str, has_parser: bool) -> str:
+    """What is said of a text in another language while texts are parsed as English, in the reader's own."""
+    said = say(language(), "not_english", foreign=foreign)
+    return f"{said} {say(language(), 'choose_parser', foreign=foreign, setting=TEXT_LANGUAGE)}" if has_parser else said

@@ -200,10 +200,9 @@ def probe_button(n_tasks: int, n_checkpoints: int, goes_on: bool) -> str:
 
 
 def making(progress: Progress) -> str:
-    doing = (
-        f"Parsing film reviews: text {progress.n_done:,} of {progress.n_all:,}." if progress.n_all else progress.message
-    )
-    return f"{doing}{run_left(progress)}"
+    if not progress.n_all:
+        return progress.message or "Starting …"
+    return f"Parsing film reviews: text {progress.n_done:,} of {progress.n_all:,}.{run_left(progress)}"
 
 
 def erasing(progress: Progress) -> str:
@@ -227,6 +226,8 @@ def known_already(n_known: int, n_all: int) -> str:
 
 def ended(progress: Progress, *, is_kept: bool) -> str:
     reason = "was stopped" if progress.state == "stopped" else "ended before it was done"
+    if not progress.step:
+        return f"The last run {reason} before its first step. Start it again."
     kept = "What it found is kept; start it again to go on." if is_kept else "Nothing of it is kept."
     return f"The last run {reason} after {progress.step:,} of {counted(progress.steps, 'step')}. {kept}"
 

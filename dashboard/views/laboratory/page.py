@@ -33,7 +33,7 @@ from attention_sieve.dashboard.views.laboratory.details import (
     what_heads_do,
 )
 from attention_sieve.dashboard.views.laboratory.numbers import copies_at, roles_at
-from attention_sieve.dashboard.views.laboratory.training import RUN, play, training
+from attention_sieve.dashboard.views.laboratory.training import BEGUN, RUN, play, training
 from attention_sieve.dashboard.views.leading import lesson_panel, shows
 from attention_sieve.dashboard.views.pickers import from_list, halves, one_of, toggle
 from attention_sieve.dashboard.views.role_grid.grid import grid_over, show_role_grid
@@ -63,7 +63,10 @@ def _laboratory() -> None:
         return
     places = frame.places()
     by_name = {run.name: run for run in runs}
-    if st.session_state.get(RUN, runs[0].name) not in by_name:
+    if st.session_state.get(BEGUN) in by_name:
+        st.session_state[RUN] = st.session_state.pop(BEGUN)
+        st.session_state.pop(state.TOY_STEP, None)
+    elif st.session_state.get(RUN, runs[0].name) not in by_name:
         st.session_state[RUN] = runs[0].name
     if is_in_lesson:
         _lesson(by_name[st.session_state.get(RUN, runs[0].name)], top)

@@ -21,6 +21,8 @@ from attention_sieve.dashboard.views.training.folders import free_name
 
 RUN: Final = "model"
 """Key and query parameter of the run that is shown."""
+BEGUN: Final = "laboratory run begun"
+"""Key of the run that is shown once a step of it is saved."""
 WATCHED: Final = "laboratory run watched"
 """Key of the run that this reader saw last."""
 PLAYING: Final = "film is on"
@@ -67,8 +69,7 @@ def _begin(name: str, settings: LaboratorySettings, *, resume: bool = False) -> 
     except AnalysisError as error:
         show_error(error)
         return
-    st.session_state[RUN] = name
-    st.session_state.pop(state.TOY_STEP, None)
+    st.session_state[BEGUN] = name
     st.rerun()
 
 

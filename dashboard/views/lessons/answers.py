@@ -27,11 +27,11 @@ from attention_sieve.core.roles.uncertainty.anytime import odds
 from attention_sieve.core.texts.text import Text, read_typed
 from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText
 from attention_sieve.core.word_links.on_text import words_on
+from attention_sieve.dashboard.languages import language, say
 from attention_sieve.dashboard.offers import laboratory_runs
 from attention_sieve.dashboard.views.corpus import judged
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.lessons.computation import Phrase, StepInputs, StepResult, replace_values
-from attention_sieve.dashboard.views.lessons.content import language, say
 from attention_sieve.dashboard.views.lessons.outcomes import (
     MOST_OFF,
     LessonOutcome,

@@ -7,9 +7,10 @@ from typing import Final
 import streamlit as st
 
 from attention_sieve.dashboard import state
+from attention_sieve.dashboard.languages import language, percent_of, say
 from attention_sieve.dashboard.views.lessons import tally
 from attention_sieve.dashboard.views.lessons.class_answers import EVERY
-from attention_sieve.dashboard.views.lessons.content import Quiz, language, percent_of, say
+from attention_sieve.dashboard.views.lessons.content import Quiz
 from attention_sieve.dashboard.views.lessons.plans import steps_of, words_of
 from attention_sieve.dashboard.views.lessons.tally import BEFORE
 

@@ -9,11 +9,11 @@ import streamlit as st
 
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.dashboard.components.grid.counts import counts_on_grid
+from attention_sieve.dashboard.languages import language, say
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.state import HEAD_NAME
 from attention_sieve.dashboard.views.lessons import tally
 from attention_sieve.dashboard.views.lessons.computation import StepResult
-from attention_sieve.dashboard.views.lessons.content import language, say
 from attention_sieve.dashboard.views.lessons.plans import Asks
 
 EVERY: Final = 3

@@ -1,35 +1,24 @@
-"""The words of the lessons: a Markdown file per lesson and language, and a file of short phrases per language.
+"""The words of the lessons: a Markdown file per lesson, in the folder of each language.
 
-The file of a lesson begins with its `title` and `claim` between two lines of `---`. Then each step has a section: its
-name after `##`, and its text, in which `@{name}` is replaced by a value computed from the current checkpoint. A section
-"NAME, none" replaces the section NAME if the checkpoint has no such head; "NAME, paper" asks the same on the printed
-sheet, on which nothing can be clicked. The section `check` ends with its options,
-`- [x]` before the correct one and `- [ ]` before the others, and with an explanation after `>`.
+The file of a lesson begins with its `title` and `claim`, as TOML between two lines of `+++`. Then each step has a
+section: its name after `##`, and its text, in which `@{name}` is replaced by a value computed from the current
+checkpoint. A section "NAME, none" replaces the section NAME if the checkpoint has no such head; "NAME, paper" asks the
+same on the printed sheet, on which nothing can be clicked. The section `check` ends with its options, `- [x]` before
+the correct one and `- [ ]` before the others, and with an explanation after `>`.
 
 `NAME.notes.md` beside it has what a teacher reads: `minutes`, and the sections `aim`, `needs` and `mistakes`.
-
-To add a language, copy the folder `texts/en` and translate its files: the code finds all languages there. A file, a
-section or a phrase that is not translated yet is in English.
 """
 
 import re
+import tomllib
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-import streamlit as st
-import yaml
+from attention_sieve.dashboard.languages import Prose, text_file
 
-from attention_sieve.dashboard import link
-from attention_sieve.dashboard.plain import plain
-from attention_sieve.dashboard.views.frame import Prose
-
-TEXTS: Final = Path(__file__).with_name("texts")
-ENGLISH: Final = "en"
-LANGUAGE: Final = "language"
-"""Key and query parameter of the language of the lessons."""
 CHECK: Final = "check"
 """Name of the last step of every lesson."""
 WITHOUT: Final = ", none"
@@ -39,18 +28,10 @@ PAPER: Final = ", paper"
 NOTES: Final = ".notes.md"
 """Ends the name of the file of a teacher's notes on a lesson."""
 TEACHER_SECTIONS: Final = ("aim", "needs", "mistakes")
-PHRASES: Final = "phrases.yaml"
-TERMS: Final = "terms.yaml"
-RIDDLE: Final = "riddle.yaml"
 _SECTION: Final = re.compile(r"^## (.+)$", re.MULTILINE)
 _OPTION: Final = re.compile(r"^- \[([x ])\] (.+)$", re.MULTILINE)
 _ANSWER: Final = re.compile(r"^> (.+)$", re.MULTILINE)
 _NUMBER: Final = re.compile(r"\d")
-_FORMATTED: Final = re.compile(
-    r"(?P<name>.* \()?(?P<number>\d{1,3}(?:,\d{3})*(?:\.\d+)?|\d+(?:\.\d+)?)(?:(?P<percent>%)|(?P<unit>°|\s:\s1))?"
-    r"(?P<end>(?(name)\)))"
-)
-"""A number, or a name with a number in parentheses."""
 
 
 @dataclass(frozen=True)
@@ -72,76 +53,6 @@ class LessonTexts:
     question: Quiz
 
 
-def languages() -> list[str]:
-    """Languages with texts, English first."""
-    names = sorted(folder.name for folder in TEXTS.iterdir() if (folder / PHRASES).is_file())
-    return sorted(names, key=lambda name: name != ENGLISH)
-
-
-@cache
-def phrases(language: str, file: str = PHRASES) -> Mapping[str, str]:
-    """Short phrases of a file, by name: of the panel and the page, or of the riddle."""
-    own = _named(language, file)
-    return own if language == ENGLISH else {**phrases(ENGLISH, file), **own}
-
-
-@cache
-def translated_terms(language: str) -> Mapping[str, str]:
-    """What terms of `dashboard/glossary.py` mean in a language other than English, by term."""
-    return _named(language, TERMS)
-
-
-def _named(language: str, file: str) -> dict[str, str]:
-    path = TEXTS / language / file
-    # In Python alone, a file takes 20 ms, for which the first visit would wait.
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    by_name: dict[str, str] = yaml.load(path.read_bytes(), loader) if path.is_file() else {}
-    return by_name
-
-
-def language() -> str:
-    """The reader's."""
-    return str(st.session_state.get(LANGUAGE) or ENGLISH)
-
-
-def read_language() -> None:
-    """Read the language of the lessons from the link, and write it there unless it is English."""
-    if (asked := link.take(LANGUAGE)) is not None:
-        if asked in languages():
-            st.session_state[LANGUAGE] = asked
-        else:
-            link.say(say(language(), "no_such_language", asked=link.quoted(asked)))
-    link.put([LANGUAGE], {} if language() == ENGLISH else {LANGUAGE: language()})
-
-
-def say(language: str, name: str, file: str = PHRASES, /, **values: object) -> str:
-    shown = {key: localized(str(value), language) for key, value in values.items()}
-    return Prose(phrases(language, file)[name]).substitute(shown)
-
-
-def localized(value: str, language: str) -> str:
-    """A formatted value as its language writes numbers: a number, a percentage, or a name with its share behind it.
-
-    What is no number stays as it is: words of a text are data.
-    """
-    form = None if language == ENGLISH else _FORMATTED.fullmatch(value)
-    if form is None:
-        return value
-    signs = phrases(language)
-    written = str.maketrans({".": signs["decimal_sign"], ",": signs["group_sign"]})
-    unit = signs["percent_sign"] if form["percent"] else form["unit"] or ""
-    return f"{form['name'] or ''}{form['number'].translate(written)}{unit}{form['end']}"
-
-
-def shown(value: str, language: str) -> str:
-    """A value as the text of a lesson shows it: numbers as its language writes them, words as text."""
-    return plain(localized(value, language))
-
-
-def percent_of(share: float, language: str) -> str:
-    return localized(f"{100 * share:.0f}%", language)
-
-
 def read_words(
     path: Path, expected: Mapping[str, Set[str]], otherwise: Mapping[str, Prose] | None = None
 ) -> LessonTexts:
@@ -154,8 +65,8 @@ def read_words(
     Raises: ValueError with the problem: a missing or unknown section, an unknown value, a number that is written
         instead of computed, or a question without exactly one correct option.
     """
-    _, head, body = path.read_text("utf-8").split("---\n", 2)
-    about: dict[str, Any] = yaml.safe_load(head)
+    _, head, body = path.read_text("utf-8").split("+++\n", 2)
+    about = tomllib.loads(head)
     parts = _SECTION.split(body)
     sections = {name.strip(): text.strip() for name, text in zip(parts[1::2], parts[2::2])}
     question = _question(path, sections.pop(CHECK, ""))
@@ -188,18 +99,12 @@ def read_teacher_notes(language: str, name: str) -> TeacherNotes:
     Raises: ValueError for a missing or unknown section, or a number: it would have to be computed.
     """
     path = text_file(language, f"{name}{NOTES}")
-    _, head, body = path.read_text("utf-8").split("---\n", 2)
+    _, head, body = path.read_text("utf-8").split("+++\n", 2)
     parts = _SECTION.split(body)
     sections = {title.strip(): text.strip() for title, text in zip(parts[1::2], parts[2::2])}
     if problem := _problem(sections, dict.fromkeys(TEACHER_SECTIONS, frozenset())) or _number_in(*sections.values()):
         raise ValueError(f"{path}: {problem}")
-    return TeacherNotes(minutes=int(yaml.safe_load(head)["minutes"]), **sections)
-
-
-def text_file(language: str, name: str) -> Path:
-    """A file of texts in a language, or in English where it is not translated yet."""
-    own = TEXTS / language / name
-    return own if own.is_file() else TEXTS / ENGLISH / name
+    return TeacherNotes(minutes=tomllib.loads(head)["minutes"], **sections)
 
 
 def _problem(sections: Mapping[str, str], expected: Mapping[str, Set[str]]) -> str:

@@ -11,8 +11,8 @@ from attention_sieve.core.texts.languages import foreign_language
 from attention_sieve.core.texts.parsers import ENGLISH as ENGLISH_TEXTS
 from attention_sieve.dashboard import link, state
 from attention_sieve.dashboard.controls import CORPORA, TYPED_TEXTS
+from attention_sieve.dashboard.languages import language, read_language, say
 from attention_sieve.dashboard.views.lessons.computation import Guess
-from attention_sieve.dashboard.views.lessons.content import language, read_language, say
 from attention_sieve.dashboard.views.lessons.plans import LESSONS, Asks, Step, steps_of
 from attention_sieve.dashboard.views.lessons.sentences import FIRST_EVIDENCE
 from attention_sieve.dashboard.views.lessons.tally import HOURS, count_own, join_linked_class
@@ -140,7 +140,12 @@ def enter(lesson: int, index: int, puts: Mapping[str, object] | None = None) -> 
 
 
 def go_back(lesson: int, index: int) -> None:
-    """Go to the step before, where what the one that is left has set is as it was; a text of the reader's own stays."""
+    """Go to the step before, where what the one that is left has set is as it was; a text of the reader's own stays.
+
+    It is the one before where the reader is by now: *Next* may have been pressed since the button was drawn.
+    """
+    _, current = now() or (lesson, index + 1)
+    index = max(index, current - 1)
     before, left = _puts_until(lesson, index), steps_of(lesson)[index + 1].puts
     as_it_was = {key: before.get(key, st.session_state.get(_BEFORE, {}).get(key)) for key in left}
     enter(lesson, index, as_it_was | dict(steps_of(lesson)[index].puts))

@@ -9,11 +9,12 @@ import streamlit as st
 
 from attention_sieve.cache.answers import Engine
 from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.examples import SAMPLE_FINE_TUNING
 from attention_sieve.core.checkpoints.saved_runs import run_and_step
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.finetuning.settings import SAMPLE
 from attention_sieve.core.texts.text import read_typed
 from attention_sieve.dashboard import controls, link, state
+from attention_sieve.dashboard.languages import language, say, shown
 from attention_sieve.dashboard.offers import laboratory_runs
 from attention_sieve.dashboard.plain import show_error
 from attention_sieve.dashboard.samples import REVIEW, read_sample
@@ -22,14 +23,7 @@ from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.lessons import presenting, tally
 from attention_sieve.dashboard.views.lessons.class_file import class_file
 from attention_sieve.dashboard.views.lessons.computation import StepInputs
-from attention_sieve.dashboard.views.lessons.content import (
-    WITHOUT,
-    TeacherNotes,
-    language,
-    read_teacher_notes,
-    say,
-    shown,
-)
+from attention_sieve.dashboard.views.lessons.content import WITHOUT, TeacherNotes, read_teacher_notes
 from attention_sieve.dashboard.views.lessons.plans import FILES, LESSONS, Step, offered, second_checkpoint, words_of
 from attention_sieve.dashboard.views.lessons.presenting import link_of_class
 from attention_sieve.dashboard.views.lessons.sentences import NEAR
@@ -176,7 +170,7 @@ def _of_pair(visit: Visit, names: list[str]) -> StepInputs | None:
     if not names:
         return None
     others: tuple[Engine, ...] = (controls.other_engine(visit.choice, names[0]),)
-    typed = REVIEW.segments[0] if run_and_step(names[0])[0] == SAMPLE else EXAMPLE_TYPED
+    typed = REVIEW.segments[0] if run_and_step(names[0])[0] == SAMPLE_FINE_TUNING else EXAMPLE_TYPED
     return StepInputs(visit=visit, others=others, typed=typed)
 
 

@@ -8,11 +8,11 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.dashboard.figures.miniatures import image
+from attention_sieve.dashboard.languages import LANGUAGE, language, languages, read_language, say
 from attention_sieve.dashboard.link import quoted
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.lessons import course, tally
-from attention_sieve.dashboard.views.lessons.content import LANGUAGE, language, languages, read_language, say
 from attention_sieve.dashboard.views.lessons.desk import desk, is_open
 from attention_sieve.dashboard.views.lessons.plans import is_translated, offered, words_of
 from attention_sieve.dashboard.views.lessons.terms import listed, pictures_of_terms
@@ -39,8 +39,7 @@ def show() -> None:
     is_taught, first = is_open(), st.container()
     places = {lesson: _lesson(lesson) for lesson in offered()}
     with st.expander(say(in_words, "terms")):
-        terms = st.empty()
-        terms.html(listed(in_words))
+        terms = st.html(listed(in_words))
     visit = _visit()
     with first if is_taught else st.container(), st.expander(say(in_words, "teach"), expanded=is_taught):
         desk(visit)
@@ -65,8 +64,7 @@ def _lesson(lesson: int) -> DeltaGenerator:
     words, in_words = words_of(lesson, language()), language()
     with st.container(border=True, horizontal=True, vertical_alignment="center", key=f"lesson {lesson}"):
         with st.container(horizontal=True, vertical_alignment="center", key=f"title of lesson {lesson}"):
-            place = st.empty()
-            place.html(image(""), width="content")
+            place = st.html(image(""), width="content")  # never an empty element, without which a row is lower
             note = "" if is_translated(lesson, in_words) else f" :gray[{say(in_words, 'not_translated')}]"
             st.markdown(f"**{lesson}. {words.title}**{note}", help=words.claim, width="stretch")
         reached = st.session_state.get(course.REACHED, {}).get(lesson, 0)

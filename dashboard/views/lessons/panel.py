@@ -13,6 +13,7 @@ from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.dashboard import state, trainings
 from attention_sieve.dashboard.components.arcs.look import AskedLink
+from attention_sieve.dashboard.languages import language, say, shown
 from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.views.arcs import LOOK, look_now
 from attention_sieve.dashboard.views.lessons import course, presenting, tally
@@ -20,7 +21,7 @@ from attention_sieve.dashboard.views.lessons.answers import is_trained, word_nam
 from attention_sieve.dashboard.views.lessons.check import before, check
 from attention_sieve.dashboard.views.lessons.class_answers import class_answers, class_counts
 from attention_sieve.dashboard.views.lessons.computation import Beside, Guess, StepInputs, StepResult
-from attention_sieve.dashboard.views.lessons.content import CHECK, WITHOUT, language, say, shown
+from attention_sieve.dashboard.views.lessons.content import CHECK, WITHOUT
 from attention_sieve.dashboard.views.lessons.course import SENTENCE_TO_ADD
 from attention_sieve.dashboard.views.lessons.plans import Step, offered, steps_of, words_of
 from attention_sieve.dashboard.views.lessons.sentences import MORE_EVIDENCE
@@ -131,10 +132,10 @@ def _sentences_to_add() -> None:
                 on_click=course.add_sentence,
                 args=(sentence,),
             )
-    if foreign := st.session_state.pop(course.NOT_ADDED, None):
-        st.markdown(f":material/translate: {say(language(), 'not_added', foreign=foreign)}")
-    elif added:
-        st.caption(say(language(), "added", sentence=plain(added[-1])))
+        if foreign := st.session_state.pop(course.NOT_ADDED, None):
+            st.markdown(f":material/translate: {say(language(), 'not_added', foreign=foreign)}", width="stretch")
+        elif added:
+            st.caption(say(language(), "added", sentence=plain(added[-1])), width="stretch")
     st.text_input(say(language(), "add_sentence"), key=SENTENCE_TO_ADD, on_change=course.add_own_sentence)
 
 
@@ -207,7 +208,12 @@ def _way(
 
 
 def _next(lesson: int, index: int) -> None:
-    """Go to a step; from a question with the guess that is chosen, and without one not before it was asked for once."""
+    """Go to a step; from a question with the guess that is chosen, and without one not before it was asked for once.
+
+    It is the one after where the reader is by now: *Back* may have been pressed since the button was drawn.
+    """
+    _, current = course.now() or (lesson, index - 1)
+    index = min(index, current + 1)
     asked = (lesson, index - 1)
     take: Callable[[], bool] | None = st.session_state.pop(_TAKE, None)
     if take is not None and take():

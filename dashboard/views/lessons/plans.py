@@ -8,14 +8,15 @@ from typing import Final, Literal
 
 import streamlit as st
 
-from attention_sieve.core.finetuning.settings import SAMPLE
+from attention_sieve.core.checkpoints.examples import SAMPLE_FINE_TUNING
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.controls import TYPED, TYPED_TEXTS, checkpoint_names
+from attention_sieve.dashboard.languages import ENGLISH, text_file
 from attention_sieve.dashboard.offers import laboratory_runs
 from attention_sieve.dashboard.public import is_public
 from attention_sieve.dashboard.views.lessons import answers
 from attention_sieve.dashboard.views.lessons.computation import Finds
-from attention_sieve.dashboard.views.lessons.content import ENGLISH, PAPER, WITHOUT, LessonTexts, read_words, text_file
+from attention_sieve.dashboard.views.lessons.content import PAPER, WITHOUT, LessonTexts, read_words
 from attention_sieve.dashboard.views.lessons.sentences import FAR, FIRST_EVIDENCE, NEAR
 
 Asks = Literal["", "head", "word", "number"]
@@ -78,7 +79,7 @@ def _asking(
 def second_checkpoint() -> list[str]:
     """The checkpoints that the reader compares with already, else the sample checkpoint if it exists."""
     names: list[str] = st.session_state.get(state.WITH) or []
-    return names or [name for name in checkpoint_names() if name.rpartition("/")[2] == SAMPLE][:1]
+    return names or [name for name in checkpoint_names() if name.rpartition("/")[2] == SAMPLE_FINE_TUNING][:1]
 
 
 _OF_HEAD: Final = frozenset({"head", "share", "even"})
@@ -208,8 +209,9 @@ LESSONS: Final[tuple[tuple[Step, ...], ...]] = (
         _ON_COMPARE(
             name="two",
             puts={state.WITH: second_checkpoint, state.OFF: []},
-            finds=answers.changed_layer,
+            finds=answers.first_layer,  # the page's own head would give the answer of the next step away
             names=frozenset({"name"}),
+            shows=True,
         ),
         _ON_COMPARE(
             name="layer",

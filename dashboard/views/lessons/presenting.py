@@ -7,8 +7,8 @@ import segno
 import streamlit as st
 
 from attention_sieve.dashboard import state
+from attention_sieve.dashboard.languages import ENGLISH, LANGUAGE, language, say
 from attention_sieve.dashboard.views.lessons import course, tally
-from attention_sieve.dashboard.views.lessons.content import ENGLISH, LANGUAGE, language, say
 from attention_sieve.dashboard.views.lessons.plans import steps_of
 
 

@@ -12,10 +12,11 @@ from jaxtyping import Float
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.core.texts.text import read_typed
-from attention_sieve.dashboard.views.frame import Prose, Visit
+from attention_sieve.dashboard.languages import Prose, localized, say
+from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.lessons.answers import word_names
 from attention_sieve.dashboard.views.lessons.computation import StepInputs, StepResult
-from attention_sieve.dashboard.views.lessons.content import PAPER, localized, say
+from attention_sieve.dashboard.views.lessons.content import PAPER
 from attention_sieve.dashboard.views.lessons.plans import LESSONS, Step, words_of
 from attention_sieve.dashboard.views.lessons.sentences import NEAR
 

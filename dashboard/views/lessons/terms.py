@@ -11,11 +11,11 @@ from attention_sieve.core.roles.roles import RECORDS
 from attention_sieve.dashboard.components.grid import sieves_in
 from attention_sieve.dashboard.figures.miniatures import WIDTH, bars, cells, fan, image
 from attention_sieve.dashboard.glossary import TERMS
+from attention_sieve.dashboard.languages import translated_terms
 from attention_sieve.dashboard.samples import EXAMPLE
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.lessons.answers import near_object, previous_word
 from attention_sieve.dashboard.views.lessons.computation import StepInputs
-from attention_sieve.dashboard.views.lessons.content import translated_terms
 
 NO_PICTURES: Final[Mapping[str, str]] = {}
 _GRID: Final = f"display: grid; grid-template-columns: {WIDTH}px 1fr; gap: 0.75rem 1rem; align-items: center"

@@ -33,12 +33,12 @@ from attention_sieve.dashboard.components.grid import GridOnText, frame_of, patt
 from attention_sieve.dashboard.components.source import Selection
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 from attention_sieve.dashboard.figures.text.arcs import square_key_svg
+from attention_sieve.dashboard.languages import LANGUAGE, read_language
 from attention_sieve.dashboard.pages import NO_PAGE, SECOND_RIDDLE
 from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.arcs import maps_of
 from attention_sieve.dashboard.views.frame import Visit
-from attention_sieve.dashboard.views.lessons.content import LANGUAGE, read_language
 from attention_sieve.dashboard.views.riddle import wording
 from attention_sieve.dashboard.views.text.on_screen import waiting
 from attention_sieve.dashboard.views.text.simple_patterns import LEAST_SHARE, resting_places, simple_pattern
@@ -65,17 +65,10 @@ class Answer:
 def answer(here: PronounLink, text_attention: TextAttention, head: Head, guess: Head) -> Answer:
     """Compare a guess with the head that is the answer, which follows the pronoun."""
     verdict = verdict_of(here, head, guess)
-    name, guess_name = head_name(*head), head_name(*guess)
-    headline = {
-        "right": wording.right(name),
-        "also right": wording.also_right(guess_name, name),
-        "close": wording.close(name),
-        "wrong": wording.wrong(name),
-    }[verdict]
     is_other = guess != head
     side, word = ("from", here.pronoun) if verdict == "wrong" else ("to", here.antecedent)
     return Answer(
-        headline=headline,
+        headline=wording.words(verdict.replace(" ", "_"), head=head_name(*head), guess=head_name(*guess)),
         sentences=(_of_follower(here, head), *([_of_guess(here, text_attention, guess, verdict)] if is_other else [])),
         heads=(head, *([guess] if is_other else [])),
         pin=f"{side}-{here.words.words[word].tokens[0]}",

@@ -1,11 +1,11 @@
-"""Sentences of the riddle, in the language of the lessons: from `riddle.yaml` of their texts."""
+"""Sentences of the riddle, in the language of the lessons: from `riddle.toml` of their texts."""
 
 from collections.abc import Sequence
 
 from attention_sieve.core.word_links.pronouns import LEAST_EXCESS, PronounSentence
 from attention_sieve.dashboard.figures.figure import percent
+from attention_sieve.dashboard.languages import RIDDLE, language, phrases, say
 from attention_sieve.dashboard.plain import plain
-from attention_sieve.dashboard.views.lessons.content import RIDDLE, language, phrases, say
 from attention_sieve.dashboard.views.text.simple_patterns import SimplePattern
 
 Links = Sequence[tuple[PronounSentence, float]]
@@ -39,10 +39,6 @@ def grid(name: str, asked: PronounSentence) -> str:
     return words("grid", name=name, sentence=asked.sentence)
 
 
-def right(head: str) -> str:
-    return words("right", head=head)
-
-
 def found_in(n_clicks: int) -> str:
     return words("found_in_one" if n_clicks == 1 else "found_in", clicks=f"{n_clicks:,}")
 
@@ -53,10 +49,6 @@ def found(n_clicks: int, asked: PronounSentence, share: float) -> str:
     return words("found", found_in=found_in(n_clicks), share=percent(share, 0), **names)
 
 
-def also_right(guess: str, head: str) -> str:
-    return words("also_right", guess=guess, head=head)
-
-
 def once_more(is_close: bool) -> str:
     """After a first guess that is not right, without the answer."""
     return words("once_more_close" if is_close else "once_more")
@@ -64,14 +56,6 @@ def once_more(is_close: bool) -> str:
 
 def hint(layer: int) -> str:
     return words("hint", layer=layer)
-
-
-def close(head: str) -> str:
-    return words("close", head=head)
-
-
-def wrong(head: str) -> str:
-    return words("wrong", head=head)
 
 
 def elsewhere(found: Links, missed: Links) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from attention_sieve.core.attention.settings import Head
-from attention_sieve.core.checkpoints.sample_decoder import SAMPLE_DECODER
+from attention_sieve.core.checkpoints.examples import SAMPLE_DECODER
 from attention_sieve.core.importance.fewest_heads import FewestHeads, Heads
 from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.core.texts.text import Text

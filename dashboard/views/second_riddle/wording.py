@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from attention_sieve.core.attention.settings import Head, head_name
-from attention_sieve.core.checkpoints.sample_decoder import SAMPLE_DECODER
+from attention_sieve.core.checkpoints.examples import SAMPLE_DECODER
 from attention_sieve.core.importance.fewest_heads import MOST_HEADS, N_ADDED, N_DRAWN, N_GOING_ON, FewestHeads
 from attention_sieve.dashboard.figures.figure import counted, percent
 from attention_sieve.dashboard.plain import plain

@@ -2,8 +2,8 @@
 
 from dataclasses import asdict
 
+from attention_sieve.core.checkpoints.examples import SAMPLE_FINE_TUNING
 from attention_sieve.core.checkpoints.folders import checkpoints_folder
-from attention_sieve.core.finetuning.settings import SAMPLE
 from attention_sieve.dashboard import trainings
 from attention_sieve.dashboard.runs import options_of
 from attention_sieve.dashboard.views.training.folders import RunRequest, RunSummary
@@ -34,7 +34,7 @@ def start(request: RunRequest, device: str = "auto", *, resume: bool = False) ->
 
 def can_resume(summary: RunSummary) -> bool:
     return summary.progress.state in ("stopped", "left", "failed") and (
-        summary.request is not None or summary.name == SAMPLE
+        summary.request is not None or summary.name == SAMPLE_FINE_TUNING
     )
 
 

@@ -1,7 +1,6 @@
 """The lessons, as a reader and a teacher meet them."""
 
 import re
-import shutil
 from itertools import pairwise
 from pathlib import Path
 from urllib.parse import quote_plus
@@ -9,7 +8,6 @@ from urllib.parse import quote_plus
 import pytest
 from looks import darken, expect_accessible, expect_fits, resize
 from playwright.sync_api import expect
-from safetensors.torch import load_file, save_file
 from steps import (
     arcs,
     cell,
@@ -25,9 +23,9 @@ from steps import (
     type_texts,
     wait_for,
 )
+from tuned import save_tuned
 
-from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
-from attention_sieve.dashboard.views.lessons.content import ENGLISH, languages, say
+from attention_sieve.dashboard.languages import ENGLISH, languages, say
 from attention_sieve.dashboard.views.lessons.desk import teacher_notes
 from attention_sieve.dashboard.views.lessons.plans import BIRTH, LESSONS, steps_of, words_of
 from attention_sieve.dashboard.views.text import wording as stories
@@ -35,7 +33,7 @@ from attention_sieve.dashboard.views.text.stories import SENTENCE
 
 README = Path(__file__).parents[3] / "dashboard" / "README.md"
 OWN = "The tired girl reads a long book."
-REVIEW = "The plot is thin, but the ending is wonderful."
+REVIEW = "The plot is thin, but the ending is lovely."
 PANEL = ".st-key-lesson"
 PICTURES = "[data-testid=stGrid]:has(.st-key-arcs-difference)"
 PROJECTED = [{"width": 1280, "height": 720}, {"width": 853, "height": 480}]
@@ -141,12 +139,17 @@ def own_ranking(page):
     expect(first).not_to_have_text(before)
 
 
+def bottom(box):
+    return box["y"] + box["height"]
+
+
 def added_sentences(page):
     """A prepared sentence and one of the reader's own, added to the three of the lesson."""
     expect(panel(page)).to_contain_text("there are only 3")
     page.keyboard.press("2")
     expect(panel(page)).to_contain_text("there are only 4")
-    expect(panel(page)).to_contain_text("Added: A tall waiter")
+    added, label = (panel(page).get_by_text(words) for words in ("Added: A tall waiter", "A sentence of your own"))
+    wait_for(page, lambda: [each.bounding_box() for each in (added, label)], lambda of: bottom(of[0]) <= of[1]["y"])
     focus(page, page.get_by_label("A sentence of your own"))
     page.keyboard.type(OWN)
     page.keyboard.press("Enter")
@@ -178,14 +181,8 @@ def expect_judged(page, place):
 
 @pytest.fixture(scope="session")
 def tuned_checkpoint(tmp_path_factory):
-    """Folder of the bundled checkpoint whose layer 4 attends more sharply."""
-    folder = tmp_path_factory.mktemp("checkpoint") / "tuned"
-    shutil.copytree(find_checkpoint(BUNDLED).folder, folder)
-    path = next(folder.glob("*.safetensors"))
-    weights = load_file(path)
-    weights["encoder.layer.4.attention.self.query.weight"] *= 1.7
-    save_file(weights, path, metadata={"format": "pt"})
-    return folder
+    """Folder of a checkpoint to compare the bundled one with."""
+    return save_tuned(tmp_path_factory.mktemp("checkpoint") / "tuned")
 
 
 @pytest.mark.parametrize("lesson", range(1, BIRTH + 1))
@@ -332,7 +329,7 @@ def expect_whole(page, *views):
     def boxes():
         return [view.bounding_box() for view in views]
 
-    wait_for(page, boxes, lambda all_of: all(box["y"] >= 0 and box["y"] + box["height"] <= height for box in all_of))
+    wait_for(page, boxes, lambda all_of: all(box["y"] >= 0 and bottom(box) <= height for box in all_of))
     assert all(one["x"] + one["width"] <= other["x"] for one, other in pairwise(boxes()))
 
 

@@ -34,7 +34,7 @@ def test_by_keyboard_the_grid_is_answered_and_escape_leads_to_the_tool(visit):
     assert seen[-2].startswith("Skip: straight to the tool"), "nothing stands between the way to skip and the grid"
     for key in ("ArrowDown", "ArrowDown", *["ArrowRight"] * 4):
         page.keyboard.press(key)
-    assert page.evaluate(FOCUSED) == "Layer 2, head 4: his looks most at brother, 64%."
+    assert page.evaluate(FOCUSED) == "Layer 2, head 4: Of the words, his looks most at brother, 64%."
     page.keyboard.press("Enter")
     expect(heading(page)).to_have_text("Found it: L2 H4.")
     expect(arcs(page, "L2 H4")).to_be_visible()

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from small_checkpoints import save_with_head
 from steps import go_to, grid_of, settle
 
-from attention_sieve.core.checkpoints.sample_decoder import SAMPLE_DECODER
+from attention_sieve.core.checkpoints.examples import SAMPLE_DECODER
 
 FINDING = ".st-key-found"
 

@@ -8,9 +8,10 @@ from gguf_files import write_gguf
 from small_checkpoints import save
 
 import attention_sieve.core.checkpoints.sample_decoder as decoder
+from attention_sieve.core.checkpoints.examples import SAMPLE_DECODER, has_sample_decoder
 from attention_sieve.core.checkpoints.find import find_checkpoint
 from attention_sieve.core.checkpoints.folders import UNFINISHED, made_checkpoints
-from attention_sieve.core.checkpoints.sample_decoder import SAMPLE_DECODER, is_made, make_sample_decoder
+from attention_sieve.core.checkpoints.sample_decoder import make_sample_decoder
 from attention_sieve.core.errors import AnalysisError
 
 
@@ -49,7 +50,7 @@ def test_what_a_killed_program_has_left_is_no_checkpoint_and_is_replaced(package
     part.mkdir(parents=True)
     (part / "config.json").write_text("{}")
     (package.parent / "SmolLM2-135M-Instruct.Q4_1.gguf").write_bytes(b"GGUF")
-    assert not is_made()
+    assert not has_sample_decoder()
     make_sample_decoder()
     assert left(package) == {SAMPLE_DECODER}
 

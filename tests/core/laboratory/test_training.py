@@ -9,6 +9,7 @@ import torch
 from safetensors.torch import load_file
 
 from attention_sieve.__main__ import main
+from attention_sieve.core.checkpoints.examples import SAMPLE_TRAINING
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.checkpoints.saved_runs import list_runs
 from attention_sieve.core.errors import AnalysisError
@@ -114,7 +115,7 @@ def test_the_command_trains_and_says_what_was_learnt(tmp_path, capsys, monkeypat
 def test_the_sample_run_goes_on_where_it_stopped_and_is_made_once(finished, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path))
     monkeypatch.setattr(command, "LaboratorySettings", lambda: SHORT)
-    folder = tmp_path / "checkpoints" / command.SAMPLE
+    folder = tmp_path / "checkpoints" / SAMPLE_TRAINING
     trained(folder, on_step=lambda step, steps: ask_to_stop(folder) if step == 2 else None)
     command.sample_laboratory()
     assert "Finished after 4 steps" in capsys.readouterr().out

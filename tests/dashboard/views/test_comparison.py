@@ -12,10 +12,10 @@ import pytest
 from reading import charts, sent, told
 
 import attention_sieve as sieve
+from attention_sieve.core.checkpoints.examples import SAMPLE_FINE_TUNING
 from attention_sieve.core.checkpoints.saved_runs import SavedRun
 from attention_sieve.core.comparison.sizes import DifferenceSizes
 from attention_sieve.core.comparison.transitions import RoleChange
-from attention_sieve.core.finetuning.settings import SAMPLE
 from attention_sieve.core.passes.outputs import Prediction
 from attention_sieve.core.running import Journal, Progress, Validation, ValidationResult
 from attention_sieve.dashboard import controls
@@ -194,20 +194,20 @@ def test_without_a_fine_tuned_checkpoint_random_weights_stand_in_and_the_page_sa
 def test_the_page_opens_on_the_fine_tuned_checkpoint_as_soon_as_it_is_there_and_says_that_it_is_being_made(
     compare, store, pair
 ):
-    folder = store / "checkpoints" / SAMPLE
+    folder = store / "checkpoints" / SAMPLE_FINE_TUNING
     shutil.copytree(pair[1], folder)
     try:
         with Journal(folder, pair[0], 0) as journal:
             journal.plan(20)
             at = compare(**{"with": None})
             (bar,) = at.get("progress")
-            said = wording.being_made(SAMPLE, "Step 0 of 20", wording.CHOOSE_SECOND)
+            said = wording.being_made(SAMPLE_FINE_TUNING, "Step 0 of 20", wording.CHOOSE_SECOND)
             assert bar.proto.text == plain(said)
             journal.end("finished")
-        assert fine_tuned_from(pair[0]) == SAMPLE
+        assert fine_tuned_from(pair[0]) == SAMPLE_FINE_TUNING
         at = compare(**{"with": None})
         assert sent(at, "Attention of")
-        assert sent(at, f"Roles gained, kept and lost by {SAMPLE}")
+        assert sent(at, f"Roles gained, kept and lost by {SAMPLE_FINE_TUNING}")
         assert at.multiselect(key="with").value == []
         assert fine_tuned_from("another") is None
     finally:

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from attention_sieve.dashboard.views.frame import Prose, read_notes
+from attention_sieve.dashboard.languages import Prose
+from attention_sieve.dashboard.views.frame import read_notes
 
 VIEWS = Path(__file__).parents[3] / "dashboard" / "views"
 ROOMS = sorted(path.parent.relative_to(VIEWS) for path in VIEWS.rglob("method.md"))

@@ -233,6 +233,7 @@ def test_how_a_run_ended_is_said_as_it_is_where_it_was_about_what_is_on_screen(o
     for progress, expected in (
         (stopped, "was stopped after 2 of 6 steps"),
         (Progress(state="left", step=1, steps=6), "ended before it was done after 1 of 6 steps"),
+        (Progress(state="stopped"), "was stopped before its first step"),
         (Progress(state="failed", message="The disk is <b>full</b>."), "The disk is <b>full</b>."),
         (Progress(state="finished", failed=(FailedPiece("odd, *x*", "too few"),)), "odd, *x*: too few"),
     ):

@@ -10,13 +10,14 @@ import torch
 from laboratory_figures import FIGURES
 from laboratory_model import learn_to_copy
 from reading import button, charts, sent, told
+from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoModelForCausalLM
 
+from attention_sieve.core.checkpoints.examples import SAMPLE_FINE_TUNING, SAMPLE_TRAINING
 from attention_sieve.core.checkpoints.find import find_checkpoint
 from attention_sieve.core.checkpoints.folders import checkpoints_folder
-from attention_sieve.core.finetuning.settings import SAMPLE as FINE_TUNED
 from attention_sieve.core.laboratory.sequences import is_copied
-from attention_sieve.core.laboratory.settings import N_HEADS, N_LAYERS, SAMPLE
+from attention_sieve.core.laboratory.settings import N_HEADS, N_LAYERS
 from attention_sieve.core.laboratory.training import untrained_model
 from attention_sieve.core.running import Journal, ValidationResult
 from attention_sieve.dashboard import public, runs, trainings
@@ -178,6 +179,19 @@ def test_a_run_is_trained_watched_stopped_and_deleted_on_the_page(app, alone):
         assert wording.NO_RUN in told(at)
 
 
+@pytest.mark.parametrize(("key", "begun"), [("train", "repeats-drawn"), ("resume laboratory", "learnt")])
+def test_beside_a_run_that_is_shown_another_is_begun_and_a_stopped_one_goes_on(app, alone, here, key, begun):
+    if begun == here.name:
+        with Journal(here, "", 110) as journal:
+            journal.plan(220)
+            journal.held_out(ValidationResult(110, 4.0, 0.1, None))
+            journal.end("stopped")
+    at = app("laboratory")
+    at.button(key=key).click().run()
+    assert trainings.running() == begun
+    assert held(at)["I"], "the run that is there stays on the page meanwhile"
+
+
 def test_what_is_stored_of_another_version_cannot_be_resumed_but_is_shown(app, here):
     with Journal(here, "", 110) as journal:
         journal.plan(220)
@@ -210,7 +224,7 @@ def test_a_class_has_the_last_two_lessons_once_their_examples_are_made_and_none_
     monkeypatch.setenv(public.PUBLIC, "1")
     monkeypatch.setenv(public.CHECKPOINTS, "bundled:examples")
     assert offered() == (1, 2, 3, 4, 5)
-    examples = [checkpoints_folder() / name for name in (SAMPLE, FINE_TUNED)]
+    examples = [checkpoints_folder() / name for name in (SAMPLE_TRAINING, SAMPLE_FINE_TUNING)]
     shutil.copytree(learnt, examples[0])
     shutil.copytree(find_checkpoint("bundled").folder, examples[1])
     try:
@@ -218,7 +232,7 @@ def test_a_class_has_the_last_two_lessons_once_their_examples_are_made_and_none_
         at = app("laboratory", lesson=str(BIRTH), step="6")
         assert "One head builds on another" in told(at)
         assert {"train", "delete laboratory"}.isdisjoint(each.key for each in at.button)
-        assert "Here are two side by side" in told(app("compare", lesson=str(FINE_TUNING), step="1"))
+        assert "Here are two: first the one that you use" in told(app("compare", lesson=str(FINE_TUNING), step="1"))
     finally:
         for folder in examples:
             shutil.rmtree(folder)
@@ -247,15 +261,13 @@ def predicted_share_and_loss(folder, texts, off):
     for layer, head in off:
         projection = model.model.layers[layer].self_attn.o_proj
         projection.weight.data[:, head * size : (head + 1) * size] = 0
-    right, losses = [], []
-    for text in texts:
-        ids = torch.tensor([[int(token) for token in text.segments[0].split()]])
-        with torch.no_grad():
-            logits = model(ids).logits[0]
-        for place in np.flatnonzero(is_copied(ids[0].tolist())):
-            right.append(int(logits[place - 1].argmax()) == int(ids[0, place]))
-            losses.append(float(-logits[place - 1].log_softmax(-1)[ids[0, place]]))
-    return np.mean(right), np.mean(losses)
+    rows = [torch.tensor([int(token) for token in text.segments[0].split()]) for text in texts]
+    ids = pad_sequence(rows, batch_first=True)  # no token sees what comes after it
+    known = pad_sequence([torch.tensor(is_copied(row.tolist())) for row in rows], batch_first=True)[:, 1:]
+    with torch.no_grad():
+        logits, copied = model(ids).logits[:, :-1][known], ids[:, 1:][known]
+    right = (logits.argmax(-1) == copied).double().mean()
+    return float(right), float(torch.nn.functional.cross_entropy(logits, copied))
 
 
 def test_lesson_7_says_what_losing_one_all_and_the_previous_token_head_costs(app, here):
@@ -271,12 +283,41 @@ def test_lesson_7_says_what_losing_one_all_and_the_previous_token_head_costs(app
     off = [[tuple(map(int, head)) for head in of_case] for of_case in heads]
     shares, losses = zip(*(predicted_share_and_loss(here / "checkpoint-220", texts, of_case) for of_case in off))
     assert [round(100 * share) for share in shares] == [int(number) for number in (known, of_one, of_all, of_before)]
+    alone = {
+        name: predicted_share_and_loss(here / "checkpoint-220", texts, [head])[1]
+        for name, head in zip(heads[2], off[2])
+    }
+    assert max(alone, key=alone.get) == heads[1][0], "the one without which the model is surprised most"
     assert len(heads[2]) == 4, "all heads of the upper layer carry the copying, so losing one costs little"
     assert shares[1] > 0.95 > 0.1 > shares[2]
     named = re.findall(r"\d+\.\d\d", told(app("laboratory", lesson=str(BIRTH), step="6")))
     np.testing.assert_allclose([float(loss) for loss in named[:4]], losses, atol=0.006)
     counted = told(app("laboratory", lesson=str(BIRTH), step="3"))
     assert f"4 of {N_LAYERS * N_HEADS} heads do it" in counted
+
+
+def test_lesson_7_says_what_its_heads_look_at_in_the_text_on_screen(app, here):
+    """Recomputed by transformers alone."""
+    folder = here / "checkpoint-220"
+    first = corpus_of_probes(find_checkpoint(str(folder)), "repeats")[0]
+    ids = [int(token) for token in first.segments[0].split()]
+    model = AutoModelForCausalLM.from_pretrained(folder, attn_implementation="eager")
+    with torch.no_grad():
+        attention = torch.cat(model(torch.tensor([ids]), output_attentions=True).attentions).numpy()
+    after_copy = np.equal.outer(ids, [None, *ids[:-1]]) & np.tri(len(ids), dtype=bool)
+    looks = after_copy.any(1)
+    shares = (attention * after_copy)[:, :, looks].sum(-1).mean(-1)
+    even = (after_copy.sum(1) / np.arange(1, len(ids) + 1))[looks].mean()
+    layer, head = np.unravel_index(shares.argmax(), shares.shape)
+    assert (
+        f"Most of all in this text L{layer} H{head}: it gives {100 * shares.max():.0f}% of its attention to what came "
+        f"after the earlier copies; even attention would give {100 * even:.0f}%."
+    ) in told(app("laboratory", lesson=str(BIRTH), step="3")).replace("*", "")
+    back = attention[0, :, np.arange(1, len(ids)), np.arange(len(ids) - 1)].mean(0)
+    said = told(app("laboratory", lesson=str(BIRTH), step="5")).replace("*", "")
+    assert f"L0 H{back.argmax()} in the layer below, which gives {100 * back.max():.0f}% of its attention" in said
+    said = told(app("laboratory", lesson=str(BIRTH), step="1")).replace("*", "")
+    assert f"small model of {N_LAYERS} layers and {shares.size} heads" in said
 
 
 def test_the_first_step_draws_the_curve_up_to_the_step_that_is_shown_and_names_no_head(app, here):

@@ -2,19 +2,18 @@
 
 import re
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
+import numpy as np
 import pytest
-import torch
-import transformers
 from planted import save_planted
 from reading import arcs, button, sent
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
 from attention_sieve.cache.inference import Inference
-from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
-from attention_sieve.core.word_links.pronouns import LEAST_EXCESS, PRONOUNS
+from attention_sieve.core.word_links.pronouns import LEAST_EXCESS, PRONOUNS, PronounSentence
 from attention_sieve.dashboard import controls
 from attention_sieve.dashboard.pages import NO_PAGE
 from attention_sieve.dashboard.views.riddle.show import OWN, RIDDLE
@@ -23,6 +22,11 @@ from attention_sieve.dashboard.wording import TITLE
 
 APP = str(Path(controls.__file__).with_name("app.py"))
 PERCENT = re.compile(r"(\d+)%")
+
+
+def percents(said):
+    """The shares of a sentence in percent, rounded, of attention that is kept in half precision."""
+    return pytest.approx([int(percent) for percent in PERCENT.findall(said)], abs=0.53)
 
 
 @pytest.fixture
@@ -63,7 +67,7 @@ def asks(at):
     return is_riddle
 
 
-def test_a_new_visitor_meets_the_riddle_alone_and_its_answer_is_not_on_the_page(newcomer):
+def test_a_new_visitor_meets_the_riddle_alone_and_its_answer_is_not_on_the_page(newcomer, eager):
     at = newcomer()
     assert asks(at)
     assert texts(at)[0] == (
@@ -73,6 +77,10 @@ def test_a_new_visitor_meets_the_riddle_alone_and_its_answer_is_not_on_the_page(
     assert [each.label for each in at.main.button] == ["Skip: straight to the tool"]
     grid = sent(at, "Heads of bundled")
     assert (grid["layers"], grid["heads"], grid["chosen"], grid["patterns"]["queries"]) == (6, 12, [], 9)
+    tokens, attention = eager(PRONOUNS[0].sentence)
+    for said, row in zip(chain(*grid["sentences"]), attention[:, :, tokens.index("his"), 1:-2].reshape(72, -1)):
+        assert said.startswith(f"Of the words, his looks most at {tokens[1 + row.argmax()]}, ")
+        assert percents(said) == [100 * row.max()]
     assert not any(sign in " ".join(texts(at)) for sign in ("L2 H4", "%"))
     assert dict(at.query_params) == {}
 
@@ -90,7 +98,9 @@ def test_the_riddle_is_asked_and_answered_in_german_and_says_what_the_english_se
     assert at.query_params["language"] == "de"
 
 
-def test_the_right_head_is_shown_with_its_numbers_and_the_other_sentences_pass_after_the_answer(newcomer, monkeypatch):
+def test_the_right_head_is_shown_with_its_numbers_and_the_other_sentences_pass_after_the_answer(
+    newcomer, monkeypatch, eager
+):
     looked = []
     look = Inference.look
     monkeypatch.setattr(
@@ -104,59 +114,72 @@ def test_the_right_head_is_shown_with_its_numbers_and_the_other_sentences_pass_a
     assert set(looked) == {each.text for each in PRONOUNS}
     said = texts(at)
     assert said[0] == "Found it: L2 H4."
-    assert "From his, L2 H4 gives 64% of its attention to brother; from any other word, at most 12%." in said
+    share, from_others = given(eager, PRONOUNS[0], (2, 4))
+    (of_head,) = [each for each in said if each.startswith("From his, L2 H4 gives ")]
+    assert re.search("of its attention to brother; from any other word, at most", of_head)
+    assert percents(of_head) == [100 * share, 100 * max(from_others.values())]
     (others,) = [each for each in said if each.startswith("It follows the pronoun in ")]
     found, missed = (re.findall(r"(\w+) to (\w+) \((\d+)%\)", part) for part in others.split(" it does not: "))
     assert ("she", "girl", "66") in found
     assert others.startswith(f"It follows the pronoun in {len(found)} of {len(PRONOUNS) - 1} other sentences, too: ")
     assert f". In {len(missed)} it does not: " in others
-    assert (sorted(found), sorted(missed)) == tuple(sorted(part) for part in other_pronouns())
+    assert (sorted(found), sorted(missed)) == tuple(sorted(part) for part in other_pronouns(eager))
     assert [head["name"] for head in arcs(at)["heads"]] == ["L2 H4"]
     assert arcs(at)["look"]["pin"] == "to-2"
     assert sent(at, "Heads of bundled")["chosen"] == [[2, 4]]
 
 
-def other_pronouns():
+def other_pronouns(eager):
     """In which other sentences L2 H4 of the bundled checkpoint follows the pronoun, and in which not, by transformers
     alone; every word of these sentences is a single token."""
-    folder = find_checkpoint(BUNDLED).folder
-    model = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     found, missed = [], []
     for sentence in PRONOUNS[1:]:
-        encoded = tokenizer(sentence.sentence, return_tensors="pt")
-        tokens = tokenizer.convert_ids_to_tokens(encoded["input_ids"][0])
-        with torch.no_grad():
-            attention = model(**encoded, output_attentions=True).attentions[2][0, 4].numpy()
-        antecedent, pronoun = (tokens.index(word.lower()) for word in (sentence.antecedent, sentence.pronoun))
-        others = [number for number, token in enumerate(tokens) if token.isalnum() and number != pronoun]
-        share = attention[pronoun, antecedent]
-        follows = share - attention[others, antecedent].max() >= LEAST_EXCESS
+        share, from_others = given(eager, sentence, (2, 4))
+        follows = share - max(from_others.values()) >= LEAST_EXCESS
         (found if follows else missed).append((sentence.pronoun, sentence.antecedent, f"{100 * share:.0f}"))
     return found, missed
 
 
+def given(eager, sentence, head):
+    """What a head gives to the antecedent from the pronoun, and from each other word, by transformers alone."""
+    tokens, attention = eager(sentence.sentence)
+    antecedent, pronoun = (tokens.index(word.lower()) for word in (sentence.antecedent, sentence.pronoun))
+    to_antecedent = attention[*head, :, antecedent]
+    others = [number for number, token in enumerate(tokens) if token.isalnum() and number != pronoun]
+    return to_antecedent[pronoun], {tokens[number]: to_antecedent[number] for number in others}
+
+
+N_TOKENS, HIS = 9, 4
+"""Of the first sentence: the number of its tokens, of which the first and the last are signs, and the pronoun."""
+WRONG = "Not that one. It is L2 H4."
 GUESSES = {
-    (5, 2): ("Close! The one is L2 H4.", "but it looks at brother from everywhere: 87% of brother, 47% of my.", "to-2"),
-    (1, 3): (
-        "L1 H3 finds it, too. The strongest is L2 H4.",
-        "42% of its attention to brother; from any other word",
-        "to-2",
-    ),
-    (1, 8): ("Not that one. It is L2 H4.", r": it looks one word ahead \(\d+% of its attention\)\.", "from-4"),
-    (0, 2): ("Not that one. It is L2 H4.", r": it looks at the previous word \(\d+% of its attention\)\.", "from-4"),
-    (2, 7): ("Not that one. It is L2 H4.", r": it rests on the added signs \[CLS\] and \[SEP\] \(\d+%", "from-4"),
-    (0, 7): ("Not that one. It is L2 H4.", r": it gives \d+% of his to \S+\.", "from-4"),
-}
-"""Headline, what is said of the guess, and the token whose links are drawn: that which it looks at, or from which."""
+    (5, 2): ("Close! The one is L2 H4.", "but it looks at brother from everywhere: .* of brother, .* of my.", "to-2",
+             lambda attention: np.sort(np.delete(attention[1:-2, 2], HIS - 1))[:-3:-1]),
+    (1, 3): ("L1 H3 finds it, too. The strongest is L2 H4.", r"of its attention to brother; from any other word, .*",
+             "to-2", lambda attention: [np.delete(attention[1:-2, 2], HIS - 1).max()]),
+    (1, 8): (WRONG, r": it looks one word ahead \(\d+% of its attention\)\.", "from-4",
+             lambda attention: [np.diag(attention, 1)[1:-1].mean()]),
+    (0, 2): (WRONG, r": it looks at the previous word \(\d+% of its attention\)\.", "from-4",
+             lambda attention: [np.diag(attention, -1)[1:-1].mean()]),
+    (2, 7): (WRONG, r": it rests on the added signs \[CLS\] and \[SEP\] \(\d+% of its attention\)\.", "from-4",
+             lambda attention: [attention[1:-1, [0, -1]].sum(1).mean()]),
+    (0, 7): (WRONG, r": it gives \d+% of his to \S+\.", "from-4", lambda attention: [attention[HIS].max()]),
+}  # fmt: skip
+"""Headline, what is said of the guess, the token whose links are drawn (which it looks at, or which looks), and, from
+its attention, the shares that are said after what it gives from the pronoun to its antecedent."""
 
 
-def test_another_head_is_told_by_what_it_does_beside_the_right_one(newcomer):
+def test_another_head_is_told_by_what_it_does_beside_the_right_one(newcomer, eager):
     at = guess(newcomer(), (1, 8))  # the first is followed by a hint
-    for (layer, head), (headline, does, pin) in GUESSES.items():
+    tokens, attention = eager(PRONOUNS[0].sentence)
+    assert (len(tokens), tokens[2], tokens[HIS]) == (N_TOKENS, "brother", "his")
+    for (layer, head), (headline, does, pin, shares) in GUESSES.items():
         guess(at, (layer, head))
         assert texts(at)[0] == headline
-        assert any(re.search(rf"L{layer} H{head} gives .*{does}", each) for each in texts(at)), texts(at)
+        (said,) = [found for each in texts(at) if (found := re.search(rf"L{layer} H{head} gives .*{does}", each))]
+        of_head = attention[layer, head]
+        expected = [of_head[HIS, 2], *shares(of_head)]
+        assert percents(said[0]) == [100 * share for share in expected]
         assert arcs(at)["look"]["pin"] == pin
         drawn = [(each["name"], each["dashed"]) for each in arcs(at)["heads"]]
         assert drawn == [("L2 H4", False), (f"L{layer} H{head}", True)]
@@ -177,24 +200,28 @@ def test_a_first_guess_that_is_not_right_is_followed_by_a_hint_and_no_answer(new
     assert texts(at)[0] == "Found it: L2 H4."
 
 
+NOTHING = "has nothing to find here: there is no English"
 OWN_SENTENCES = {
-    "The girl thanked her mother.": r"L2 H4, the head of the riddle, finds her: girl 47%\. ",
-    "My sister thanked the king because he helped her.": "L2 H4, .* finds her: sister 44%; not he: ",
-    "The king lost his crown.": r"L2 H4, the head of the riddle, does not find his: king 20%\. ",
-    "The old baker closed the shop.": r"L2 H4, the head of the riddle, has nothing to find here: there is no English",
-    "Der König verlor seine Krone.": r"L2 H4, the head of the riddle, has nothing to find here: there is no English",
+    "The girl thanked her mother.": r"finds her: girl \d+%\. ",
+    "My sister thanked the king because he helped her.": r"finds her: sister \d+%; not he: ",
+    "The king lost his crown.": r"does not find his: king \d+%\. ",
+    "The old baker closed the shop.": NOTHING,
+    "Der König verlor seine Krone.": NOTHING,
 }
 
 
 @pytest.mark.parametrize("sentence", OWN_SENTENCES)
 def test_the_head_of_the_riddle_is_tried_on_the_readers_own_sentence_whether_or_not_it_finds_anything(
-    newcomer, sentence
+    newcomer, eager, sentence
 ):
     at = guess(newcomer(), (2, 4))
     at.session_state["first screen is drawn"] = True
     at.text_input(key=OWN).set_value(sentence)
     button(at, "Look").click().run()
-    assert any(re.match(OWN_SENTENCES[sentence], each) for each in texts(at)), texts(at)
+    (said,) = [each for each in texts(at) if each.startswith("L2 H4, the head of the riddle, ")]
+    assert re.search(OWN_SENTENCES[sentence], said)
+    for pronoun, word, share in re.findall(r"(\w+): (\w+) (\d+%)", said):
+        assert percents(share) == [100 * given(eager, PronounSentence(sentence, pronoun, word), (2, 4))[0]]
     assert sent(at, "Heads of bundled")["patterns"] is not None, "Patterns stay on"
     at.text_area(key="text").set_value("Another one.").run()
     assert not any("the head of the riddle" in each for each in texts(at))

@@ -8,8 +8,8 @@ from own_hooks import without
 from small_checkpoints import save_with_head
 
 from attention_sieve.core.attention.settings import PassSettings, head_name
+from attention_sieve.core.checkpoints.examples import SAMPLE_DECODER
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
-from attention_sieve.core.checkpoints.sample_decoder import SAMPLE_DECODER
 from attention_sieve.core.importance.fewest_heads import MOST_HEADS, FewestHeads, drawn_at_random
 from attention_sieve.core.passes.batches import model_inputs
 from attention_sieve.core.passes.texts import prepare

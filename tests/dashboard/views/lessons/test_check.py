@@ -6,9 +6,10 @@ from io import StringIO
 
 import pytest
 
+from attention_sieve.dashboard.languages import ENGLISH
 from attention_sieve.dashboard.views.lessons.check import shares_table
 from attention_sieve.dashboard.views.lessons.class_file import COLUMNS, class_file
-from attention_sieve.dashboard.views.lessons.content import ENGLISH, Quiz, localized
+from attention_sieve.dashboard.views.lessons.content import Quiz
 from attention_sieve.dashboard.views.lessons.plans import steps_of, words_of
 from attention_sieve.dashboard.views.lessons.tally import BEFORE, Visitor, tally
 
@@ -82,8 +83,3 @@ def test_the_file_of_a_class_has_a_row_for_each_answer_and_no_names(code):
     assert {(row["is_right"], row["count"], row["share"]) for row in after} == {
         ("True", "1", "0.5000"), ("False", "1", "0.5000"),
     }  # fmt: skip
-
-
-@pytest.mark.parametrize("value", ["95%", "0.95", "1,234.5", "1.3\u00a0:\u00a01", "L0 H2 (100%)", "L0 H2", "a 3.5 b"])
-def test_english_numbers_stay_as_they_are(value):
-    assert localized(value, ENGLISH) == value

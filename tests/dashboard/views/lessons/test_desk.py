@@ -5,7 +5,7 @@ import re
 import pytest
 from reading import told
 
-from attention_sieve.dashboard.views.lessons.content import ENGLISH, languages
+from attention_sieve.dashboard.languages import ENGLISH, languages
 from attention_sieve.dashboard.views.lessons.desk import CHOSEN, TEACH, StepAnswer, note_lines, teacher_notes
 from attention_sieve.dashboard.views.lessons.plans import LESSONS, words_of
 from attention_sieve.dashboard.views.lessons.sheet import notes_sheet
