@@ -42,6 +42,8 @@ _SAID: Final = "said about the link"
 _PAGE: Final = "page of the link"
 _LEFT_OUT: Final = "left out of the link"
 _UPLOAD_LEFT_OUT: Final = "upload left out of the link"
+_WRITTEN: Final = "written to the link"
+"""Key of what this page has written last of PAGES_OWN; None for a parameter that was removed."""
 _SIGNS: Final = {"true": "on", "false": "off"}
 
 
@@ -49,8 +51,14 @@ def begin(page: str) -> None:
     """Store the parameters of the link on a first visit and after Back. Call it before anything reads them."""
     stepped_back = has_stepped_back()
     values = st.session_state
+    written = values.pop(_WRITTEN, {})
     if stepped_back:
         restore_parameters()
+    elif values.get(_PAGE) == page:
+        values[_WRITTEN] = written
+        # A browser that asked for this run before it had heard of what the last one wrote has a link without it, and
+        # then takes the last one's, which lacks what the reader has done since: a tab, say.
+        put(written, {name: value for name, value in written.items() if value is not None})
     if _PAGE not in values or stepped_back:
         values[_ASKED] = {name: tuple(st.query_params.get_all(name)) for name in st.query_params}
         _forget()
@@ -78,6 +86,9 @@ def take(name: str) -> str | None:
 
 def put(names: Iterable[str], parameters: Mapping[str, str]) -> None:
     """Write the values of some parameters to the address bar; of `names`, those without a value are removed."""
+    st.session_state.setdefault(_WRITTEN, {}).update(
+        {name: parameters.get(name) for name in names if name in PAGES_OWN}
+    )
     if changed := {name: value for name, value in parameters.items() if st.query_params.get(name) != value}:
         st.query_params.update(changed)
     for name in names:

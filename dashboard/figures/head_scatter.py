@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LESS, MORE, STAR
-from attention_sieve.dashboard.figures.axes import note, note_rows, tooltips
+from attention_sieve.dashboard.figures.axes import has_room, note, note_rows, tooltips
 from attention_sieve.dashboard.figures.figure import (
     INK,
     Figure,
@@ -28,6 +28,8 @@ MARGIN: Final = 0.06
 """Free part of an axis at each end."""
 MANY: Final = 400
 """Heads above which each dot is small."""
+NAME_ROOM: Final = (0.11, 0.05)
+"""Width and height of a head's name as parts of the axes, on a phone."""
 NOTHING: Final = "No head has both values."
 
 Ends = tuple[float, float]
@@ -54,12 +56,16 @@ def head_scatter(
 ) -> Figure:
     """Every head that has both numbers as a dot; a click chooses it. `star` is one more mark, with its name."""
     dots = head_rows(*x.shape).assign(kind="head", x=x.ravel(), y=y.ravel()).dropna(ignore_index=True)
-    rings = dots[[head in chosen for head in zip(dots["layer"], dots["head"])]].assign(kind="chosen")
+    rows = {head: row for row, head in enumerate(zip(dots["layer"], dots["head"]))}
+    # The one that was chosen last comes first: of two that lie close together, it is named.
+    rings = dots.iloc[[rows[head] for head in reversed(chosen) if head in rows]].assign(kind="chosen")
     stars = pd.DataFrame([] if star is None else [{"kind": "star", "x": star[0], "y": star[1], "name": star[2]}])
-    data = pd.concat([dots, rings, stars, note_rows(dots.empty, NOTHING)], ignore_index=True)
     places = pd.concat([dots, stars])
     last_layer = len(x) - 1 if by_layer else None
     ends = _ends(places.get("x")), _ends(places.get("y"))
+    room = NAME_ROOM[0] * (ends[0][1] - ends[0][0]), NAME_ROOM[1] * (ends[1][1] - ends[1][0])
+    names = rings.loc[np.array(has_room(rings[["x", "y"]].to_numpy(float), room), dtype=bool)].assign(kind="name")
+    data = pd.concat([dots, rings, names, stars, note_rows(dots.empty, NOTHING)], ignore_index=True)
     # One spec serves all values of the same axes, which the description names.
     spec = _spec(replace(words, description=""), *ends, len(dots) > MANY, star is not None, last_layer)
     return Figure(spec, data, words.description)
@@ -98,7 +104,7 @@ def _spec(words: ScatterTexts, x_ends: Ends, y_ends: Ends, many: bool, has_star:
     ring = rows_of("chosen").mark_point(
         shape="circle", filled=False, color=INK, size=190, strokeWidth=2.2, opacity=1, tooltip=False
     )
-    name = rows_of("chosen").mark_text(color=INK, fontSize=12, align="center", dy=-15, tooltip=False)
+    name = rows_of("name").mark_text(color=INK, fontSize=12, align="center", dy=-15, tooltip=False)
     star = rows_of("star").mark_point(
         shape=STAR, filled=True, color=MORE, stroke=INK, strokeWidth=0.8, size=150, opacity=1
     )

@@ -14,8 +14,8 @@ FIRST_WIDGETS: Final = ("BidiComponent", "ButtonGroup", "Checkbox", "Html", "Sel
 """Widgets of the first page, by the names of their scripts in Streamlit."""
 ROOM: Final = ("room.css", "phone.css", "lesson.css")
 """Style sheets that lay out the first screen and the panel of a lesson, in this order."""
-SCRIPTS: Final = ("backend.js", "history.js", "enter.js", "choice.js", "present.js", "sections.js", "visited.js")
-"""Scripts of the page around everything that Streamlit draws."""
+SCRIPTS: Final = ("backend", "history", "enter", "choice", "present", "sections", "shown", "step", "visited")
+"""Names of the scripts of the page around everything that Streamlit draws."""
 
 _WEB: Final = Path(__file__).parent
 _STATIC: Final = Path(get_static_dir())
@@ -39,7 +39,7 @@ def first_page(static: Path = _STATIC) -> str:
         for name in scripts_of(FIRST_WIDGETS, static)
         if name not in page
     ]
-    scripts = [f"<script>\n{(_WEB / name).read_text('utf-8')}</script>" for name in SCRIPTS]
+    scripts = [f"<script>\n{(_WEB / f'{name}.js').read_text('utf-8')}</script>" for name in SCRIPTS]
     present = f'<style id="present" media="not all">\n{(_WEB / "present.css").read_text("utf-8")}</style>'
     added = (*links, f"<style>\n{room}</style>", present, *scripts, "</head>")
     skeleton = f"<body>\n{(_WEB / 'skeleton.html').read_text('utf-8')}"

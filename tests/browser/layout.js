@@ -120,6 +120,11 @@
     .map((element) => ({ element, box: seenOf(element, boxOf(element)) }));
   compare(controls, "controls overlap", TOUCH);
 
+  for (const element of elements.filter(isControl)) {
+    const isScrolled = upwards(element).some((each) => scrolls(styleOf(each).overflowX));
+    if (boxOf(element).right > innerWidth + 1 && !isScrolled) say("outside the window", element);
+  }
+
   // A control to the left of the screen, where nothing was scrolled away, still takes the focus.
   for (const { element } of controls) {
     if (boxOf(element).right <= 0 && !upwards(element).some((each) => each.scrollLeft > 0)) say("off the screen", element);

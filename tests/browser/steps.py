@@ -332,6 +332,8 @@ def download(page, name):
     """The SVG of a figure."""
     settle(page)
     page.get_by_role("button", name=f"Download {name}", exact=True).click()
+    page.get_by_role("radio", name="SVG", exact=True).wait_for()
+    settle(page)  # the end of this run would be taken for that of the next
     page.get_by_role("radio", name="SVG", exact=True).click()
     settle(page)
     with page.expect_download() as waiting:

@@ -2,6 +2,7 @@
 
 const MOST_HEADS_WITH_NUMBERS = 3;
 const NARROW = 560;
+const NUMBER_TYPE = 11; // pixels; as in arcs.css
 
 const views = new WeakMap();
 const choicesOf = new WeakMap(); // outlives the view, so that the reader's settings survive new data
@@ -164,8 +165,8 @@ function layOut(view) {
   const nHeads = visibleHeads(view).length;
   view.numbered = nHeads <= MOST_HEADS_WITH_NUMBERS && (width >= NARROW || nHeads === 1);
   const box = Math.max(3, Math.min(12, Math.floor((width >= NARROW ? 84 : 40) / nHeads)));
-  const number = (width >= NARROW ? 30 : 28) + (table.signed ? 9 : 0);
   const style = elements.columns.style;
+  const number = ((width >= NARROW ? 30 : 28) + (table.signed ? 9 : 0)) * enlarged(elements.columns);
   view.boxWidth = box;
   style.setProperty("--number", `${number}px`);
   style.setProperty("--boxes", `${view.numbered ? nHeads * (box + number) : nHeads * box + number}px`);
@@ -175,6 +176,11 @@ function layOut(view) {
   view.drawnRow = rowHeight;
   const height = rowHeight * Math.max(table.nQueries, table.nKeys);
   return { rowHeight, width: elements.drawing.clientWidth, height };
+}
+
+// How many times larger than usual a page wants what stands beside the words.
+function enlarged(columns) {
+  return (parseFloat(getComputedStyle(columns).getPropertyValue("--aside-type")) || NUMBER_TYPE) / NUMBER_TYPE;
 }
 
 function rowHeightOf({ elements }) {

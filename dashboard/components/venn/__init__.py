@@ -38,9 +38,9 @@ def role_venn(
         nothing is selected.
     """
     roles = overlaps.roles
-    initial = _exact(selection.initial, roles)
+    initial = exact_combination(selection.initial, roles)
     rev, pushed = push(selection.key, "region", None if initial is None else list(initial), selection.reset)
-    pushed_roles = _exact(pushed, roles)
+    pushed_roles = exact_combination(pushed, roles)
 
     def handle_change() -> None:
         if selection.on_change is not None:
@@ -80,10 +80,11 @@ def venn_data(overlaps: Overlaps, label: str, caption: str = CAPTION) -> dict[st
 
 def selected_combination(state: object, roles: Sequence[str]) -> tuple[str, ...] | None:
     """The combination in the state of a view, which may be of an earlier set of roles; None if it has others."""
-    return _exact(state.get("region") if isinstance(state, Mapping) else None, roles)
+    return exact_combination(state.get("region") if isinstance(state, Mapping) else None, roles)
 
 
-def _exact(combination: object, roles: Sequence[str]) -> tuple[str, ...] | None:
+def exact_combination(combination: object, roles: Sequence[str]) -> tuple[str, ...] | None:
+    """A combination of some roles, in their order; None for anything else."""
     if not isinstance(combination, list | tuple) or any(role not in roles for role in combination):
         return None
     return tuple(role for role in roles if role in combination)

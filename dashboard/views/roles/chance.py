@@ -175,6 +175,14 @@ def say_positional(tested: Corpus, matched: MatchedTests) -> None:
         st.markdown(" ".join(sentences))
 
 
+def grid_comes_first() -> bool:
+    """Whether the grid hangs on no control: it is that of the checkpoint, and no control is asked for, with which its
+    positional heads are found."""
+    if REQUESTED in st.session_state or IN_LINK in st.query_params:
+        return False
+    return st.session_state.get(GRID_KEY, st.query_params.get(GRID_KEY, OWN)) == OWN
+
+
 def choose_grid(controls: tuple[Controlled, ...]) -> Controlled | None:
     """Let the reader choose which grid is drawn; None for that of the checkpoint."""
     grids = {OWN: None, **{control.control_pass.name: control for control in controls}}

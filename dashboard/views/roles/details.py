@@ -22,7 +22,7 @@ from attention_sieve.core.statistics.by_role import overlap
 from attention_sieve.dashboard import link
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.components.source import Selection
-from attention_sieve.dashboard.components.venn import role_venn
+from attention_sieve.dashboard.components.venn import exact_combination, role_venn
 from attention_sieve.dashboard.figures.figure import Figure
 from attention_sieve.dashboard.figures.roles.combinations import NO_ROLE as NO_HELD
 from attention_sieve.dashboard.figures.roles.combinations import Overlaps
@@ -141,17 +141,21 @@ def combined(shown: TestedRoles) -> None:
     none = NO_HELD if roles == tested else "none of these"
     overlaps = Overlaps(roles=roles, combinations=_counts(shown, roles), none=none)
     with diagram:
-        region = role_venn(
-            overlaps, Selection("venn", _selected(overlaps.combinations), roles), shared_wording.OVERLAPS
-        )
-    st.session_state[REGION] = region
+        choice = Selection("venn", _selected(overlaps.combinations), roles, on_change=_select)
+        region = role_venn(overlaps, choice, shared_wording.OVERLAPS)
+    _select(region)
     link.put([REGION], {} if region is None else {REGION: ",".join(region) or NO_ROLE})
     drawing_downloads("overlap", shared_wording.OVERLAPS, shown.facts, partial(venn_svg, overlaps))
 
 
 def selected_region(shown: TestedRoles) -> tuple[str, ...] | None:
     """The combination of roles in the link on a first visit, else the one that was selected last."""
-    return _selected(_counts(shown, venn_roles(shown)))
+    roles = venn_roles(shown)
+    return exact_combination(_selected(_counts(shown, roles)), roles)
+
+
+def _select(region: tuple[str, ...] | None) -> None:
+    st.session_state[REGION] = region
 
 
 def _selected(counts: Mapping[frozenset[str], int]) -> tuple[str, ...] | None:

@@ -90,37 +90,45 @@ def _say(shown: TestedRoles) -> None:
 def _draw(shown: TestedRoles, places: Places) -> None:
     """Draw the grid beside what chance gives, and below it all else; in a lesson, what its step speaks of."""
     is_lesson, controls = state.lesson_is_on("roles"), tuple[Controlled, ...]()
+    has_random = is_lesson and shows("roles", "random grid")
     with places.controls:
         finer = not is_lesson and toggle(shared_wording.FINER, key="roles finer")
     roles = shown.coarse_and_fine[finer]
     with places.picture:
-        with_right = shows("roles", "chance") or shows("roles", "random grid")
-        left, right = halves() if with_right else (st.container(), None)
+        has_right = has_random or shows("roles", "chance")
+        left, right = halves() if has_right else 2 * (st.container(),)
     with left:
-        if is_lesson and shows("roles", "random grid"):
+        if has_random:
             st.caption(wording.LEARNT)
         grid = st.container(key="roles left")
         grid.empty()  # without an element the container would take up no space
-    if is_lesson and shows("roles", "random grid"):
-        with right or st.container():
+    region = None if is_lesson else details.selected_region(shown)
+    with places.controls:
+        choice = st.container(width="content")
+        links = st.container(horizontal=True, gap="xsmall", vertical_alignment="center")
+    if comes_first := chance.grid_comes_first():  # who moves tau looks at it
+        with grid:
+            _grid(shown, roles, region, None, links)
+    with right:
+        if has_random:
             _random_grid(shown, roles)
-    elif right is not None:
-        with right:
+        elif has_right:
             controls = shown.control()
             chance.strip(shown.tests, controls, roles, shown.control_facts)
+    with choice:
+        control = chance.choose_grid(controls)
+    if not comes_first:
+        with grid:
+            _grid(shown, roles, region, control, links)
     with places.sections:
-        region = None if is_lesson else _sections(shown)
+        if not is_lesson:
+            frame.tabs(shown.tabs, {title: partial(draw, shown) for title, draw in _tabs(shown).items()})
         if controls:
             with st.expander(chance_wording.WHAT_CHANCE_GIVES):
                 chance.counts(shown.tests, controls, roles, shown.control_facts)
         if not is_lesson:
             with st.expander(wording.LIMITS):
                 _caveats(shown)
-    with places.controls:
-        control = chance.choose_grid(controls)
-        links = st.container(horizontal=True, gap="xsmall", vertical_alignment="center")
-    with grid:
-        _grid(shown, roles, region, control, links)
 
 
 def _random_grid(shown: TestedRoles, roles: tuple[str, ...]) -> None:
@@ -135,12 +143,6 @@ def _random_grid(shown: TestedRoles, roles: tuple[str, ...]) -> None:
         file=f"grid, {random.control_pass.name}",
         facts=facts,
     )
-
-
-def _sections(shown: TestedRoles) -> tuple[str, ...] | None:
-    """Draw the tabs; the combination of roles that is selected in one of them."""
-    frame.tabs(shown.tabs, {title: partial(draw, shown) for title, draw in _tabs(shown).items()})
-    return details.selected_region(shown)
 
 
 def _tabs(shown: TestedRoles) -> dict[str, Callable[[TestedRoles], None]]:

@@ -577,6 +577,16 @@ def test_a_typed_number_goes_with_page_down_and_arrows_stay_with_whoever_types_o
     at_step(page, 4)
 
 
+def test_on_a_phone_the_answer_is_on_the_screen_though_the_chosen_square_lies_below_the_question(visit):
+    page = visit("/?lesson=2&step=1", width=390, height=844)
+    at_step(page, 1)
+    cell(page, 0, 0).click()
+    expect(panel(page)).to_contain_text("You have chosen L0 H0.")
+    guess(page)
+    at_step(page, 2)
+    expect_within(page, panel(page).get_by_text("You said L0 H0"), panel(page).get_by_role("button", name="Next"))
+
+
 def test_a_square_that_comes_to_lie_under_a_resting_pointer_shows_no_tooltip(visit):
     page = visit("/roles?lesson=4&step=3&present=1", **PROJECTED[0])
     at_step(page, 3)

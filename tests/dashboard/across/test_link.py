@@ -2,6 +2,7 @@
 
 import pytest
 from reading import arcs
+from streamlit.testing.v1 import AppTest
 
 from attention_sieve.dashboard import controls, link, state, wording
 from attention_sieve.dashboard.components.arcs.look import NAMES
@@ -222,6 +223,30 @@ def test_the_copied_link_says_what_it_does_not_hold(app):
 )
 def test_a_widget_shows_what_the_link_asks_for_or_not(asked, shown, same):
     assert link.is_shown(asked, shown) is same
+
+
+def writes_a_head():
+    import streamlit as st
+
+    from attention_sieve.dashboard import link
+
+    link.begin(st.session_state["page"])
+    if head := st.session_state.pop("writes", None):
+        link.put(["head", "off"], {"head": head})
+
+
+def test_a_run_that_was_asked_for_before_the_browser_heard_of_the_last_one_keeps_what_both_have_written():
+    at = AppTest.from_function(writes_a_head)
+    at.session_state["page"], at.session_state["writes"] = "roles", "1-2"
+    at.query_params["off"] = "0-1"
+    at.run()
+    assert dict(at.query_params) == {"head": "1-2"}
+    at.query_params = {"off": "0-1", "details": "Table"}
+    at.run()
+    assert dict(at.query_params) == {"head": "1-2", "details": "Table"}
+    at.session_state["page"], at.query_params = "surface", {"details": "Layers"}
+    at.run()
+    assert dict(at.query_params) == {"details": "Layers"}
 
 
 def test_an_address_that_no_page_has_is_said_with_links_to_all_pages(app):

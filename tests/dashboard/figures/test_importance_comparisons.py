@@ -26,9 +26,17 @@ def test_a_scatter_has_a_dot_for_each_head_with_both_numbers_and_rings_the_chose
     assert len(dots) == HOLED.size - 1
     first = dots[dots["name"] == "L2 H3"].iloc[0]
     assert (first["x"], first["y"]) == (HOLED[2, 3], OTHERS[2, 3])
-    assert rows(figure, "chosen")["name"].tolist() == ["L2 H3"]
+    assert rows(figure, "chosen")["name"].tolist() == rows(figure, "name")["name"].tolist() == ["L2 H3"]
     ends = figure.spec["layer"][0]["encoding"]["x"]["scale"]["domain"]
     assert ends[0] < np.nanmin(HOLED) < 9 < ends[1], "the star is in the picture too"
+
+
+def test_of_two_chosen_heads_that_lie_close_together_the_one_that_was_chosen_last_is_named():
+    close = HOLED.copy()
+    close[1, 1], close[2, 3] = 4.0, 4.01
+    figure = head_scatter(close, np.zeros_like(close), WORDS, [(1, 1), (2, 3)])
+    assert set(rows(figure, "chosen")["name"]) == {"L1 H1", "L2 H3"}
+    assert rows(figure, "name")["name"].tolist() == ["L2 H3"]
 
 
 def test_a_role_shows_the_share_of_pairs_in_which_it_is_ahead():

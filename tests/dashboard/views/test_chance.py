@@ -1,6 +1,7 @@
 """What chance would give on the page Roles, without a browser."""
 
 import re
+from itertools import islice
 
 import pytest
 from reading import charts, sent, written
@@ -78,7 +79,7 @@ def test_the_counts_beside_the_checkpoints_are_those_of_core_and_tau_redraws_the
         shown = table(at)
         roles = [role for role in COARSE_ROLES if role != "block"]  # the typed texts have one segment
         assert shown["role"].tolist() == roles
-        for asked in control_passes(engine.files, texts)[:2]:
+        for asked in islice(control_passes(engine.files, texts), 2):
             question = ROLE_ANALYSIS.question(asked.settings)
             measured = inference.kept(engine, question, asked.texts, PassSettings()).results
             scored = role_scores(measured, ScoreSettings())

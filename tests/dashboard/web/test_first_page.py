@@ -45,3 +45,11 @@ def test_a_widget_without_a_script_of_its_name_is_fetched_when_it_is_needed(tmp_
     page = first_page(tmp_path)
     assert "modulepreload" not in page
     assert (WEB / ROOM[0]).read_text("utf-8") in page
+
+
+def test_rules_of_style_read_what_the_page_holds_from_its_classes():
+    """With :has() on the whole page, each element that comes or goes has Chromium look at all others again."""
+    styles = "\n".join((WEB / name).read_text("utf-8") for name in (*ROOM, "page.css", "present.css", "skeleton.html"))
+    assert not re.findall(r"(?:body|html|:root|\.stApp|\.stMain)\b[^\s,>{]*:has\(.*", styles)
+    classes = set(re.findall(r'"(has-[a-z-]+)":', (WEB / "shown.js").read_text("utf-8")))
+    assert classes == set(re.findall(r"\.(has-[a-z-]+)", styles))
