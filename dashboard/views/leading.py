@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_sieve.dashboard import state
@@ -29,6 +30,13 @@ def shows(page: str, part: "PagePart") -> bool:
     from attention_sieve.dashboard.views.lessons import course
 
     return part in course.step_now().speaks_of
+
+
+def lesson_place() -> DeltaGenerator:
+    """Keep the place of the panel, which is drawn after what it speaks of."""
+    place = st.container(key="lesson place")
+    place.empty()  # without an element the container would take up no space
+    return place
 
 
 def lesson_panel(

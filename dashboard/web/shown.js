@@ -4,7 +4,7 @@
   const PARTS = {
     "has-element": '[data-testid="stMain"] .stElementContainer',
     "has-page-head": ".st-key-page-head",
-    "has-lesson": ".st-key-lesson",
+    "has-lesson": ":is(.st-key-lesson, .st-key-lesson-place)",
     "has-alert-for-finding": ".st-key-finding .stAlert",
     "has-film": ".st-key-film",
   };

@@ -44,7 +44,7 @@ from attention_sieve.dashboard.views.comparison.others import chosen_names, engi
 from attention_sieve.dashboard.views.comparison.summary import head_shown, say_what_changed, what_changed_in_roles
 from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences
 from attention_sieve.dashboard.views.frame import Visit
-from attention_sieve.dashboard.views.leading import lesson_panel, shows
+from attention_sieve.dashboard.views.leading import lesson_panel, lesson_place, shows
 from attention_sieve.dashboard.views.pickers import halves
 from attention_sieve.dashboard.views.results.chosen import texts_or_results
 from attention_sieve.dashboard.views.text.on_screen import EXAMPLE_TYPED, text_on_screen
@@ -61,8 +61,8 @@ def _compare() -> None:
     choice = state.choice()
     are_off, choice = choice.off, replace(choice, off=())
     runs, is_in_lesson = runs_here(choice.checkpoint), state.lesson_is_on("compare")
-    top, places = st.container(key="lesson place"), frame.places()
-    top.empty()  # its place is kept: the panel of a lesson comes after the controls
+    lesson = lesson_place() if is_in_lesson else None
+    places = frame.places()
     picture, below = places.picture.container(key="compared"), places.picture.container()
     instead = None if is_in_lesson else fine_tuned_from(choice.checkpoint)
     with places.controls:
@@ -81,9 +81,9 @@ def _compare() -> None:
             how_to_get_another(wording.STANDS_IN if others else wording.CHOOSE_SECOND)
     with places.controls:
         text = _typed([choice.checkpoint, *names]) if others else None
-    if is_in_lesson:
+    if lesson is not None:
         visit = Visit(choice=choice, engine=reference, inference=inference, texts=())
-        lesson_panel(top, visit, others=tuple(others), typed="" if text is None else write_typed([text]))
+        lesson_panel(lesson, visit, others=tuple(others), typed="" if text is None else write_typed([text]))
     if not others:
         return
     corpus = controls.corpus_texts(choice)

@@ -46,7 +46,7 @@ from attention_sieve.dashboard.views.evidence import ledger
 from attention_sieve.dashboard.views.evidence.ledger import keep_button, say_what_was_kept
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.inspect import sentences, surprising_link, wording
-from attention_sieve.dashboard.views.leading import begin_first_lesson, lesson_panel, shows
+from attention_sieve.dashboard.views.leading import begin_first_lesson, lesson_panel, lesson_place, shows
 from attention_sieve.dashboard.views.pickers import first_screen, one_of, toggle
 from attention_sieve.dashboard.views.riddle import show as riddle
 from attention_sieve.dashboard.views.role_grid.grid import grid_over, how_decided, show_role_grid
@@ -90,7 +90,7 @@ def _notes() -> frame.Notes:
 def _inspect() -> None:
     choice = state.choice()
     reads_one = st.session_state.get("kinds", ONE_STACK) == ONE_STACK or choice.kind == "encoder"
-    lesson = st.container() if state.lesson_is_on("inspect") else None
+    lesson = lesson_place() if state.lesson_is_on("inspect") else None
     stories.take_example()
     at_first = EXAMPLE_TYPED if reads_one else PAIR_TYPED
     if choice.corpus in controls.PROBES:
