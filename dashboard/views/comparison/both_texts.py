@@ -35,6 +35,8 @@ LEAST_ROW, ROW = 12, 36
 """Pixels of a row of the arcs."""
 ROOM: Final = (240, 500)
 """Pixels that a projector, and a larger screen, leave for all rows."""
+PROJECTED: Final = ((760, 368, 17, 24), (560, 240, 14, 16))
+"""In pixels: greatest height of a screen, what a lesson leaves for all rows there, and the least and the usual row."""
 
 
 def arcs_between(visits: Visits, shown: Compared, text: Text, far: float) -> None:
@@ -69,6 +71,13 @@ def _fit(n_rows: int) -> None:
     )
 
 
+def _fit_on_projector(n_rows: int) -> None:
+    """The same side by side in a lesson."""
+    for height, room, least, usual in PROJECTED:
+        row = max(least, min(usual, room // n_rows))
+        st.html(f"<style>@media (max-height: {height}px) {{ .st-key-both-texts {{ --arc-row: {row}px; }} }}</style>")
+
+
 def same_head_in_both(visits: Visits, shown: Compared, text: Text) -> None:
     """Draw the arcs of the chosen heads under both and their difference, and show what each checkpoint predicts."""
     try:
@@ -84,6 +93,7 @@ def same_head_in_both(visits: Visits, shown: Compared, text: Text) -> None:
         if attentions[0].overview is not None:
             move_window(visits[0].engine, text, attentions[0], attentions[0].overview, heads)
         in_a, in_b = aligned
+        _fit_on_projector(len(in_a.queries.tokens))
         _draw("arcs controls", replace(in_a, label=wording.CONTROLS), "alone")
         with st.container(key="both texts"):
             left, middle, right = thirds()

@@ -169,7 +169,7 @@ def test_lesson_4_counts_heads_with_roles_objects_found_random_models_and_odds(a
     assert f"{drawn}, over the same {len(PARSED)} texts." in told(answer)
     best = strongest(evidence[0])
     name, odds = f"L{best[0]} H{best[1]}", int(np.exp(evidence[0][best]))
-    assert f"best odds so far: {odds:,}\u00a0:\u00a01, for {name}." in told(last)
+    assert f"best odds: {odds:,}\u00a0:\u00a01, for {name}." in told(last)
 
 
 @pytest.fixture(scope="module")
