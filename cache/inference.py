@@ -4,7 +4,7 @@ Imports torch only if something has to be computed.
 """
 
 import weakref
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from threading import Lock, get_ident
@@ -34,6 +34,7 @@ from attention_sieve.core.answering import Finding, Item, Question, Result
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.texts.relations import Dependencies
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import TooLong
 
@@ -151,18 +152,15 @@ class Inference:
 
         Raises: as `ask`.
         """
-        items = request.items(lambda texts: self.trees.of(texts, report))
-        return self._judged(request, items, partial(self._records, report=report))
+        return self._judged(request, lambda texts: self.trees.of(texts, report), partial(self._records, report=report))
 
     def kept_finding(self, request: FindingRequest[Any, Item, Result, Any, Finding]) -> CorpusFinding[Finding] | None:
         """The result of `find` if neither a text has to be parsed nor passed for it, else None.
 
         Raises: as `kept`.
         """
-        if (finding := self.memory.get("finding", request)) is not None:
-            return finding
         try:
-            return self._judged(request, request.items(self.trees.kept), partial(self._records, computes=False))
+            return self._judged(request, self.trees.kept, partial(self._records, computes=False))
         except NotKept:
             return None
 
@@ -358,11 +356,13 @@ class Inference:
     def _judged(
         self,
         request: FindingRequest[Any, Item, Result, Any, Finding],
-        items: Mapping[int, Item],
+        parse: Callable[[Sequence[Text]], Iterable[Dependencies]],
         records: Callable[..., Mapping[ItemRequest, Record]],
     ) -> CorpusFinding[Finding]:
-        """The finding of the items that were not left out; `records` as for `_answers`."""
-        answered: list[Answers[Any]] = []
+        """The finding of the items that were not left out, from memory or made; `records` as for `_answers`."""
+        if (kept := self.memory.get("finding", request)) is not None:
+            return kept
+        items, answered = request.items(parse), list[Answers[Any]]()
 
         def ask(question: Question[Any, Any], about: Sequence[Any], _: str | None = None) -> tuple[Any, ...]:
             answers = self._answers(request.engine, question, about, request.pass_settings, request.too_long, records)

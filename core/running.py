@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
@@ -124,10 +125,20 @@ def read_progress(folder: Path) -> Progress | None:
 
     Incomplete and invalid lines are ignored.
     """
+    try:
+        written = (folder / PROGRESS).stat()
+    except OSError:
+        return None
+    return _reports(folder, written.st_ino, written.st_size, written.st_mtime_ns).progress(folder)
+
+
+@lru_cache(maxsize=64)
+def _reports(folder: Path, *_written: int) -> "_Reports":
+    """What the file of reports in a folder says, read once for each state in which it was written."""
     reports = _Reports()
     for line in json_lines(folder / PROGRESS):
         reports.add(line)
-    return reports.progress(folder)
+    return reports
 
 
 def has_ended(folder: Path) -> bool:

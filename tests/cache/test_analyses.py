@@ -98,6 +98,7 @@ def test_what_is_kept_is_what_core_finds_and_another_session_neither_parses_nor_
     assert analysis.facts(found.finding, settings) == analysis.facts(expected, settings)
     assert (found.positions, found.too_long) == (tuple(range(len(inputs))), ())
     assert inference.kept_finding(request) is found
+    assert inference.find(request) is found
     assert inference.kept_finding(request_of(analysis, pass_settings=PassSettings(off=((0, 1),)))) is None
     later = anew(inference)
     with unparsed(*(segment for text in TEXTS for segment in text.segments)):

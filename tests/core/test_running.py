@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 from full_disk import files_up_to
 
+from attention_sieve.core import running
 from attention_sieve.core.checkpoints.saved_runs import list_runs
 from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.json_values import json_lines
 from attention_sieve.core.pauses import pause
 from attention_sieve.core.running import (
     PROGRESS,
@@ -298,6 +300,24 @@ def test_a_stop_that_a_library_takes_for_an_error_of_its_own_is_a_stop(work, tmp
     with pytest.raises(AnalysisError, match="no stop"), Journal(tmp_path) as journal, work(journal):
         raise AnalysisError("This is no stop.")
     assert read_progress(tmp_path).state == "failed"
+
+
+def test_reports_are_read_once_for_each_change(tmp_path, monkeypatch):
+    reads = []
+
+    def noted(path):
+        reads.append(path)
+        return json_lines(path)
+
+    monkeypatch.setattr(running, "json_lines", noted)
+    with Journal(tmp_path) as journal:
+        journal.plan(3)
+        assert [read_progress(tmp_path).step for _ in range(3)] == [0, 0, 0]
+        before = len(reads)
+        for step in (1, 2):
+            journal.done()
+            assert [read_progress(tmp_path).step for _ in range(3)] == 3 * [step]
+    assert len(reads) == before + 2
 
 
 def test_a_run_without_a_folder_knows_how_far_it_is():
