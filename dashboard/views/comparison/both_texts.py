@@ -35,7 +35,7 @@ LEAST_ROW, ROW = 12, 36
 """Pixels of a row of the arcs."""
 ROOM: Final = (240, 500)
 """Pixels that a projector, and a larger screen, leave for all rows."""
-PROJECTED: Final = ((760, 368, 17, 24), (560, 240, 14, 16))
+PROJECTED: Final = ((760, 352, 17, 24), (560, 240, 14, 16))
 """In pixels: greatest height of a screen, what a lesson leaves for all rows there, and the least and the usual row."""
 
 
