@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 
 MOST_TOKENS: Final = 64
 """Of a sentence for which heads are searched."""
-
-AT_ONCE: Final = 4
-"""Sets drawn at random that are switched off at once."""
 SEARCHES: Final = Turns(MOST_SEARCHES)
 """Of all readers of this server."""
 
@@ -72,9 +69,6 @@ def search_heads(visit: Visit, text: Text, looked: TextAttention, all_on: "NextT
 
 
 def n_changed_at_random(visit: Visit, text: Text, token: int, n_in_set: int) -> int:
-    """How many sets of heads, drawn at random, change the word; a few at a time, so that a click does not wait."""
+    """How many sets of heads, drawn at random, change the word; one at a time, so that a click does not wait."""
     sets = drawn_at_random(n_in_set, (visit.engine.files.n_layers or 0, visit.engine.files.n_heads or 0))
-    leads: list[float] = []
-    for first in range(0, len(sets), AT_ONCE):
-        leads += _leads(visit, text, token, sets[first : first + AT_ONCE])
-    return sum(lead < 0 for lead in leads)
+    return sum(_leads(visit, text, token, [heads])[0] < 0 for heads in sets)
