@@ -16,9 +16,9 @@ from attention_sieve.dashboard.figures import axes
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, rows_of, template
 
-LOSS_HEIGHT, GAP, SHARE_HEIGHT = 130, 30, 170
-ALONE: Final = 190
-"""Height of the losses without heads."""
+LOSS_HEIGHT, GAP, SHARE_HEIGHT = 90, 26, 130
+ALONE, IN_LESSON = 190, 120
+"""Heights of the losses without heads; below the text of a lesson a projector has less room."""
 HEIGHT: Final = LOSS_HEIGHT + GAP + SHARE_HEIGHT
 LINE: Final = 13
 """Pixels between the names of two lines."""
@@ -42,7 +42,12 @@ NO_HEADS: Final = Strongest(roles=(), steps=(), shares=np.empty((0, 0)), heads=(
 
 
 def formation(
-    measured: Sequence[ValidationResult], strongest: Strongest, shown: int, last: int, n_choices: int
+    measured: Sequence[ValidationResult],
+    strongest: Strongest,
+    shown: int,
+    last: int,
+    n_choices: int,
+    alone: int = ALONE,
 ) -> Figure:
     """Loss of copied tokens over training steps, and below it how strong the strongest head of each role is.
 
@@ -51,6 +56,7 @@ def formation(
         shown: the step that is shown elsewhere, marked by a line.
         last: step at which the run ends.
         n_choices: size of the vocabulary, whose logarithm is the loss of a guess.
+        alone: height of the losses without heads, in pixels.
     """
     rows = [
         *({"kind": "loss", "step": at.step, "value": at.loss, "accuracy": at.accuracy} for at in measured),
@@ -70,19 +76,19 @@ def formation(
         labels = [LOOKS[role].lettered for role in ends["role"]]
         points = pd.concat([points, ends.assign(kind="end", label=labels, value=heights)])
     most = axes.round_ends([log(n_choices), *(at.loss for at in measured)])[1]
-    return Figure(_spec(tuple(strongest.roles), last, most), points, _description(measured, strongest))
+    return Figure(_spec(tuple(strongest.roles), last, most, alone), points, _description(measured, strongest))
 
 
 @lru_cache(maxsize=16)
-def _spec(roles: tuple[str, ...], last: int, most: float) -> Spec:
+def _spec(roles: tuple[str, ...], last: int, most: float, alone: int) -> Spec:
     x = axes.steps_position("step", "training step", last)
-    height = HEIGHT if roles else ALONE
+    height = HEIGHT if roles else alone
     shown = (
         rows_of("shown").mark_rule(color=INK, strokeDash=[5, 3]).encode(x=x, y=alt.YValue(0), y2=alt.Y2Value(height))
     )
     if not roles:
         return template(
-            alt.layer(shown, _losses(x, most, ALONE)),
+            alt.layer(shown, _losses(x, most, alone)),
             title="How the model learns",
             reading=("how surprising copied tokens are; dashed: the step shown",),
             height=height,

@@ -16,7 +16,7 @@ from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, row
 OWN: Final = "this checkpoint"
 SHAPES: Final = {OWN: "circle", "permuted keys": "square", "shuffled words": "triangle-up", "random weights": "diamond"}
 """Mark of the checkpoint and of each control, from top to bottom in the lane of a role."""
-LANE: Final = 56
+LANE: Final = 50
 """Height of the lane of a role."""
 BEYOND: Final = 0.3
 """Share of the heads from which on a mark is named at its left."""

@@ -15,7 +15,7 @@ from attention_sieve.dashboard import controls, state, trainings
 from attention_sieve.dashboard.figures.figure import counted
 from attention_sieve.dashboard.figures.film import film
 from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
-from attention_sieve.dashboard.figures.laboratory import NO_HEADS, formation
+from attention_sieve.dashboard.figures.laboratory import ALONE, IN_LESSON, NO_HEADS, formation
 from attention_sieve.dashboard.files.provenance import without_command
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.public import is_public
@@ -41,13 +41,10 @@ def figure_of_steps(run: SavedRun, visit: Visit, tested: Corpus, *, with_heads: 
     strongest = strongest_heads({step: visit_at(run, step, probes) for step in steps}) if steps else NO_HEADS
     if strongest is None:
         return
-    progress = run.progress
-    held_out = [
-        score
-        for score in progress.held_out
-        if with_heads or not state.lesson_is_on(PAGE) or score.step <= _step_of(visit)
-    ]
-    figure = formation(held_out, strongest, _step_of(visit), max(1, progress.steps, progress.step), len(VOCABULARY))
+    progress, shown, is_in_lesson = run.progress, _step_of(visit), state.lesson_is_on(PAGE)
+    held_out = [score for score in progress.held_out if with_heads or not is_in_lesson or score.step <= shown]
+    last, alone = max(1, progress.steps, progress.step), IN_LESSON if is_in_lesson else ALONE
+    figure = formation(held_out, strongest, shown, last, len(VOCABULARY), alone)
     name = "heads in formation" if with_heads else "loss of copied tokens"
     chart(name, figure, without_command(corpora.facts(visit, tested)) | {"checkpoint": run.name})
     if 0 < len(steps) < len(progress.saved):
