@@ -18,6 +18,8 @@ WORDS = " ".join(("porcelain", "violin"))  # this file, which Python keeps too, 
 NURSES = ("old", "young", "tired", "kind")
 
 CLASSIFIER = "bertSequenceClassification"
+LETS_GO_WITHIN = 20
+"""Seconds: a thread that has answered may hold what it was asked for a moment longer."""
 
 
 def sentences():
@@ -84,7 +86,10 @@ def test_no_text_of_a_visitor_is_left_after_the_hours(app, store, public_server)
     forget(public_server.store, began + 3600 * public.HOURS_KEPT - EVERY)
     assert traces(WORDS)
     forget(public_server.store, time.time() + 3600 * public.HOURS_KEPT - EVERY + 1)
-    assert traces(WORDS) == []
+    until = time.monotonic() + LETS_GO_WITHIN
+    while (left := traces(WORDS)) and time.monotonic() < until:
+        time.sleep(0.2)
+    assert left == []
     assert all(each.size == 0 for each in gc.get_objects() if type(each) is Memory)
     assert b"porcelain" not in b"".join(path.read_bytes() for path in store.glob("results.sqlite*"))
 
