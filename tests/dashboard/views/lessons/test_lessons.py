@@ -478,5 +478,5 @@ def test_a_sentence_in_another_language_is_not_added_to_texts_that_are_parsed_as
     at = app("roles", lesson="4", step="5")
     before = at.session_state["corpus_text"]
     at.text_input(key=course.SENTENCE_TO_ADD).set_value("Der alte Hund frisst heute den harten Knochen nicht.").run()
-    assert "Not added: this looks like German," in told(at)
+    assert "Not added: this looks like German. Type one in English" in told(at)
     assert at.session_state["corpus_text"] == before
