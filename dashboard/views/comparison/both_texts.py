@@ -72,10 +72,11 @@ def _fit(n_rows: int) -> None:
 
 
 def _fit_on_projector(n_rows: int) -> None:
-    """The same side by side in a lesson."""
+    """The same side by side, in a lesson alone: elsewhere a page is scrolled."""
     for height, room, least, usual in PROJECTED:
         row = max(least, min(usual, room // n_rows))
-        st.html(f"<style>@media (max-height: {height}px) {{ .st-key-both-texts {{ --arc-row: {row}px; }} }}</style>")
+        style = f".has-lesson .st-key-both-texts {{ --arc-row: {row}px; }}"
+        st.html(f"<style>@media (max-height: {height}px) {{ {style} }}</style>")
 
 
 def same_head_in_both(visits: Visits, shown: Compared, text: Text) -> None:
