@@ -237,7 +237,7 @@ def failures(failed: Sequence[tuple[str, str]]) -> str:
 
 
 def not_probed(task: str, is_on: bool) -> str:
-    next_step = "It appears here once the run reaches it." if is_on else "Press the button below."
+    next_step = "They appear here once the run reaches it." if is_on else "Press the button below."
     return f"There are no results for **{task}** yet. {next_step}"
 
 
