@@ -183,7 +183,7 @@ def subjects(visit: Visit) -> tuple[Subject, ...]:
     choice, saved_runs = visit.choice, runs_here()
     names = other_checkpoints(wording.WITH, choice, saved_runs, placeholder=wording.WITH_NONE, help=wording.WITH_HELP)
     buttons_of_steps(saved_runs)
-    probed = [subject_of(visit.engine, visit.engine.files.name)]
+    probed = [subject_of(visit.engine, shared_wording.model_name(visit.engine.files.name))]
     if not toggle(wording.WITHOUT_RANDOM, key="no random weights", help=wording.RANDOM_HELP):
         probed.append(subject_of(visit.engine, wording.RANDOM_LABEL, SEED_OF_WEIGHTS))
     for name in names:
@@ -192,7 +192,9 @@ def subjects(visit: Visit) -> tuple[Subject, ...]:
         except AnalysisError as error:
             show_error(error)
             continue
-        probed.append(subject_of(engine, engine.files.name))
+        label = shared_wording.model_name(engine.files.name)
+        is_taken = label in (subject.label for subject in probed)  # the last part of another path
+        probed.append(subject_of(engine, engine.files.name if is_taken else label))
     return tuple(probed)
 
 

@@ -287,7 +287,7 @@ def test_the_page_opens_on_what_is_prepared_beside_the_dashboard(app, tmp_path, 
     at = app("knowledge")
     assert not said(at)
     assert "alone tells" in told(at) or "not clearly better" in told(at)
-    assert charts(at)[0]["checkpoint"].dropna().unique().tolist() == ["bundled", wording.RANDOM_LABEL]
+    assert charts(at)[0]["checkpoint"].dropna().unique().tolist() == ["all-MiniLM-L6-v2", wording.RANDOM_LABEL]
     rows = {path: path.stat().st_mtime_ns for path in trials_folder().glob("*.parquet")}
     assert len(rows) == 2 * len(TELLING)
     assert main(next_command()) == 0
