@@ -150,7 +150,8 @@ def checkpoint_of(
     _compute_in_float64(full_model)
     model = _without_head(full_model)
     n_ids, is_double = min(tokenizer.vocab_size, n_embeddings), len(files.kinds) > 1
-    layers_by_kind = loaded.self_check(model, files.name, n_ids, is_double, torch.device(device))
+    first = loaded.first_id(tokenizer)
+    layers_by_kind = loaded.self_check(model, files.name, n_ids, first, is_double, torch.device(device))
     attentions = {
         kind: replace(layers, removed=(*dict(files.removed).get(kind, ()), *layers.removed))
         for kind, layers in layers_by_kind.items()

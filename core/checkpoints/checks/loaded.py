@@ -98,17 +98,20 @@ class ProbeObserver(Observer):
 
 
 def self_check(
-    model: PreTrainedModel, name: str, vocabulary: int, two_stacks: bool, device: torch.device
+    model: PreTrainedModel, name: str, vocabulary: int, first: int, two_stacks: bool, device: torch.device
 ) -> dict[Kind, AttentionLayers]:
     """Switch a model to the registered attention function and verify it. It is in evaluation mode, and knows as many
     ids as its vocabulary has.
 
     Attention rows must sum to 1, the output must be unchanged, and gates must affect the output.
 
+    Args:
+        first: id with which its texts begin, as of `first_id`.
+
     Returns: the layers of each kind of attention.
     Raises: CheckpointError with the measured errors.
     """
-    inputs = probe_inputs(vocabulary, device, two_stacks)
+    inputs = probe_inputs(vocabulary, first, device, two_stacks)
     expected = _plain_output(model, name, inputs)
     allowed = max(OUTPUT_TOLERANCE[model.dtype], EAGER_TOLERANCE if is_eager(model) else 0)
     probe, output = _probe(model, name, inputs, two_stacks)
@@ -275,13 +278,20 @@ def _plain_output(model: PreTrainedModel, name: str, inputs: Mapping[str, Tensor
         ) from error
 
 
-def probe_inputs(vocabulary: int, device: torch.device, two_stacks: bool) -> dict[str, Tensor]:
-    """A batch of two texts, the shorter one padded."""
+def first_id(tokenizer: Any) -> int:
+    """Id with which a text begins: that of a special token, or where the tokenizer adds none, of a letter."""
+    first: int = tokenizer("a")["input_ids"][0]
+    return first
+
+
+def probe_inputs(vocabulary: int, first: int, device: torch.device, two_stacks: bool) -> dict[str, Tensor]:
+    """A batch of two texts, the shorter one padded; in some models all that heads carry is the token texts begin with."""
     generator = torch.Generator().manual_seed(0)
 
     def side(lengths: tuple[int, ...], prefix: str) -> dict[str, Tensor]:
         shape = (len(lengths), max(lengths))
         ids = torch.randint(min(5, vocabulary - 1), vocabulary, shape, generator=generator)
+        ids[:, 0] = first
         mask = (torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]).long()
         return {f"{prefix}input_ids": ids.to(device), f"{prefix}attention_mask": mask.to(device)}
 

@@ -21,7 +21,7 @@ from attention_sieve.core.checkpoints.checkpoint import (
     write_removed,
 )
 from attention_sieve.core.checkpoints.checks.files import TOKENIZER_FILES
-from attention_sieve.core.checkpoints.checks.loaded import probe_inputs, real_rows
+from attention_sieve.core.checkpoints.checks.loaded import first_id, probe_inputs, real_rows
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.checkpoints.folders import UNFINISHED
 from attention_sieve.core.checkpoints.load import load_every_weight
@@ -172,6 +172,6 @@ def _output(
     """Output of the model for a batch of two texts, with gates if given."""
     two_stacks = len(checkpoint.files.kinds) > 1
     n_ids = min(checkpoint.tokenizer.vocab_size, checkpoint.full_model.get_input_embeddings().num_embeddings)
-    inputs = probe_inputs(n_ids, checkpoint.model.device, two_stacks)
+    inputs = probe_inputs(n_ids, first_id(checkpoint.tokenizer), checkpoint.model.device, two_stacks)
     calls = None if gates is None else checkpoint.attentions[kind].calls
     return real_rows(observe(checkpoint.model, inputs, Pass(calls=calls, gates=gates))[0], two_stacks)

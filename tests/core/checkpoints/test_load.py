@@ -6,7 +6,7 @@ import pytest
 import torch
 from passing import of_source, whole_map
 from small_checkpoints import FAMILIES, N_POSITIONS, byte_level, edit_json, save, wordpiece
-from transformers import AttentionInterface, AttentionMaskInterface
+from transformers import AttentionInterface, AttentionMaskInterface, AutoModel
 
 from attention_sieve.core.attention.observed import ATTENTION_NAME, observed_attention
 from attention_sieve.core.attention.observers import current_pass
@@ -116,6 +116,22 @@ def test_a_door_past_which_gates_are_lost_is_refused(folder):
     said = "switching off all heads of its self attention changes nothing"
     with registered(AttentionInterface, ungated), pytest.raises(CheckpointError, match=said):
         load(folder)
+
+
+def test_a_model_whose_heads_carry_the_first_token_alone_is_used(folders, tmp_path):
+    folder = shutil.copytree(folders("llama"), tmp_path / "llama")
+    model = AutoModel.from_pretrained(folder)
+    with torch.no_grad():
+        embeddings = model.get_input_embeddings().weight
+        embeddings[:, 0] = 0
+        embeddings[model.config.bos_token_id, 0] = 1
+        for layer in model.layers:
+            layer.self_attn.v_proj.weight[:, 1:] = 0
+            layer.mlp.down_proj.weight.zero_()
+            layer.self_attn.o_proj.weight[0] = 0
+    model.save_pretrained(folder)
+    checkpoint = load_checkpoint(find_checkpoint(str(folder)), device="cpu")
+    assert checkpoint.attentions["self"].n_heads == model.config.num_attention_heads
 
 
 def test_layers_of_an_encoder_decoder_are_told_apart_by_their_calls(loaded):
