@@ -44,6 +44,9 @@ class HeadTruth:
     writes: str
     """*token*, *negative token*, *previous token*, *nothing*, ..."""
     needed: bool
+    attention: float | None = None
+    """Measured on the texts of the task: the part that it gives to what it looks at, from 0 to 1; of heads that spread
+    theirs, the part shared with an even one; of a backup, while the main head is off. None where no text tells."""
 
     @property
     def place(self) -> Head:
