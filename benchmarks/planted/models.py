@@ -16,9 +16,10 @@ from benchmarks.planted.hosts import plain_model
 from benchmarks.planted.looks import attention_as_stated
 from benchmarks.planted.measured import attention, effects
 from benchmarks.planted.plans import ARRANGEMENTS, Plan, fits, plan
+from benchmarks.planted.statements import EXACT, is_redundant, measured_harmful, measured_needed
 from benchmarks.planted.stream import position_embedding, segment_embedding, token_embedding, unembedding
 from benchmarks.planted.tasks import N_TEXTS, task
-from benchmarks.planted.truth import Effects, Head, Host, Task, Truth
+from benchmarks.planted.truth import Host, Task, Truth
 from benchmarks.planted.vocabulary import tokenizer
 from benchmarks.planted.weights import Layer, Weights, attentions
 
@@ -29,10 +30,6 @@ NOISES: Final = (
     "none", "gaussian 4", "trained", "none", "gaussian 5", "uniform",
 )  # fmt: skip
 """What becomes of the weights of one model after another."""
-EXACT: Final = ("none", "gaussian 1", "gaussian 2")
-"""Where every head does as designed; elsewhere what the truth says of the task is what was measured."""
-LEAST_RISE: Final = 0.1
-"""Rise of the loss, in nats, from which a head is needed; and part of the greatest rise of one head."""
 
 
 @dataclass(frozen=True)
@@ -149,44 +146,15 @@ def _truth(spec: Spec, planned: Plan, model: PreTrainedModel, texts: Task) -> Tr
         needed, harmful = measured_needed(measured), measured_harmful(measured)
         redundant = tuple(heads for heads in redundant if is_redundant(heads, measured))
         backups = tuple(pair for pair in backups if is_redundant((pair.main, pair.backup), measured))
-    mains = tuple(pair.main for pair in planned.backups)
-    attentions_whole, attentions_off = attention(model, texts), attention(model, texts, off=mains)
+    off = attention(model, texts, off=[pair.main for pair in backups])
+    whole, later = attention(model, texts), {pair.backup for pair in backups}
     heads = []
     for layer, functions in enumerate(planned.grid):
         for head, function in enumerate(functions):
             stated = function.truth(layer, head, is_needed=(layer, head) in needed)
-            seen = (attentions_off if function.backs_up else attentions_whole)[layer][:, head]
+            seen = (off if stated.place in later else whole)[layer][:, head]
             heads.append(replace(stated, attention=attention_as_stated(stated, spec.host, texts, seen)))
     return Truth(
         spec.name, spec.seed, spec.host, spec.family, spec.noise, tuple(heads), texts, needed, harmful, redundant,
         backups, measured,
     )  # fmt: skip
-
-
-def least_rise(measured: Effects) -> float:
-    """Rise of the loss from which a head counts as needed: a tenth of the greatest of one head, or LEAST_RISE nats."""
-    return max(LEAST_RISE, LEAST_RISE * max(map(max, measured.single)))
-
-
-def measured_needed(measured: Effects) -> tuple[Head, ...]:
-    """Heads whose removal alone does damage."""
-    least = least_rise(measured)
-    return tuple(place for place, rise in _rises(measured) if rise >= least)
-
-
-def measured_harmful(measured: Effects) -> tuple[Head, ...]:
-    """Heads whose removal alone lowers the loss."""
-    return tuple(place for place, rise in _rises(measured) if rise <= -LEAST_RISE)
-
-
-def is_redundant(heads: tuple[Head, ...], measured: Effects) -> bool:
-    """Whether no proper subset does damage when it is removed, but all together do."""
-    rises = {effect.heads: effect.rise for effect in measured.sets}
-    least = max(LEAST_RISE, LEAST_RISE * rises[heads])
-    parts = [rise for part, rise in rises.items() if set(part) < set(heads)]
-    parts += [rise for place, rise in _rises(measured) if place in heads]
-    return rises[heads] >= max(least, least_rise(measured)) and max(parts) < least
-
-
-def _rises(measured: Effects) -> list[tuple[Head, float]]:
-    return [((layer, head), rise) for layer, row in enumerate(measured.single) for head, rise in enumerate(row)]
