@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 import attention_sieve as sieve
@@ -24,7 +24,7 @@ from benchmarks.planted.grades.asked import (
     truth_of,
 )
 from benchmarks.planted.grades.records import Refusal, Statement, Verdict
-from benchmarks.planted.grades.texts import Sample, plain_attention, plain_inputs, sample
+from benchmarks.planted.grades.texts import N_TEXTS, Sample, plain_attention, plain_inputs, sample
 from benchmarks.planted.truth import Head, Truth
 
 VERDICTS: Final[dict[str, Verdict]] = {
@@ -45,7 +45,7 @@ class Opened:
     def __init__(self, truth: Truth, checkpoint: Checkpoint, model: PreTrainedModel) -> None:
         self.truth, self.checkpoint, self.model = truth, checkpoint, model
         self._samples = dict[str, Sample]()
-        self._attention = dict[tuple[str, tuple[Head, ...]], Any]()
+        self._attention = dict[tuple[str, tuple[Head, ...]], Float[np.ndarray, "layer text head query key"]]()
 
     @property
     def tokenizer(self) -> PreTrainedTokenizerBase:
@@ -68,13 +68,17 @@ class Opened:
             self._samples[name] = sample(name, self.tokenizer, self.truth.seed)
         return self._samples[name]
 
-    def measured(self, asked: Asked, name: str, off: tuple[Head, ...] = ()) -> Measured:
-        """Where a role looks, by plain transformers on texts of a kind."""
-        texts = self.sample(name)
+    def attention(self, name: str, off: tuple[Head, ...] = ()) -> Float[np.ndarray, "layer text head query key"]:
+        """Of all heads by plain transformers, on texts of a kind."""
         if (name, off) not in self._attention:
-            given = plain_inputs(self.tokenizer, texts.texts)
+            given = plain_inputs(self.tokenizer, self.sample(name).texts)
             self._attention[name, off] = plain_attention(self.model, given, off)
-        return measured(self._attention[name, off], tokens_of(texts, self.tokenizer, self.is_causal), asked)
+        return self._attention[name, off]
+
+    def measured(self, asked: Asked, name: str, off: tuple[Head, ...] = ()) -> Measured:
+        """How much heads look where a role looks, by plain transformers on texts of a kind."""
+        tokens = tokens_of(self.sample(name), self.tokenizer, self.is_causal)
+        return measured(self.attention(name, off), tokens, asked)
 
 
 @dataclass(frozen=True)
@@ -114,7 +118,7 @@ def _claimed(opened: Opened, case: _Case) -> Iterator[Statement]:
     asked, is_own = case.asked, case.asked.sample == PROBE_TEXTS
     given = None if is_own else list(opened.sample(asked.sample).given)
     table = sieve.claim(
-        opened.checkpoint, opened.everywhere, given, role=asked.role, off=list(case.off), parser=False
+        opened.checkpoint, opened.everywhere, given, role=asked.role, off=list(case.off), number=N_TEXTS, parser=False
     ).table
     found = opened.measured(asked, "repeats" if is_own else asked.sample, case.off)
     yield from _statements(

@@ -28,11 +28,11 @@ from benchmarks.planted.grades.records import (
 from benchmarks.planted.measured import output_projections
 from benchmarks.planted.truth import HeadTruth
 
-N_PROBES: Final = 10
+N_PROBES: Final = 4
 LEAST_SIGN: Final = 0.5
 """Sign of the OV circuit from which a head copies; below its opposite it suppresses."""
 N_TEXTS: Final = 4
-N_POSITIONS: Final = 2
+N_POSITIONS: Final = 1
 """Of each text, whose direct effects are measured."""
 LOOKS: Final = Asked("looks at what is to be copied", "induction", "repeats", INDUCTION, after_copies)
 

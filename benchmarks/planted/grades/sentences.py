@@ -93,7 +93,10 @@ def _reading(opened: Opened, name: str) -> Reading[Text]:
 
 
 def links(opened: Opened) -> Iterator[Statement]:
-    """The surprising links that stand out in each text: a head with that function joins these two words, or not."""
+    """The surprising links that stand out in each text: a head with that function joins these two words, or not.
+
+    A link that is against the design, and yet is the head's attention by plain transformers, is not graded.
+    """
     for name in LINKED_ON:
         maps = list(_maps(_reading(opened, name)))
         habits = habits_of([text_distances(word_attention(each)) for each in maps])
@@ -103,7 +106,9 @@ def links(opened: Opened) -> Iterator[Statement]:
             for link in surprising_links(each, habits):
                 if link.stands_out:
                     at = (row, link.query.tokens[0], link.key.tokens[0])
-                    truth = bool(followed[link.head][at])
+                    (layer, head), is_followed = link.head, bool(followed[link.head][at])
+                    is_there = opened.attention(name)[(layer, row, head, *at[1:])] >= LEAST_SHARE
+                    truth = is_followed if is_followed == is_there else None
                     yield Statement("link", "joins two words", name, *link.head, truth, "yes", link.excess)
 
 
