@@ -24,7 +24,9 @@ def main() -> None:
     for spec in () if arguments.made else specs()[: arguments.count]:
         if not (models / spec.name / FILE).exists():
             write(spec, models / spec.name)
-    grade_all(sorted(file.parent for file in models.glob(f"*/{FILE}")), arguments.folder / GRADES)
+    folders = (file.parent for file in models.glob(f"*/{FILE}"))
+    # By seed, so that hosts, families and noise are mixed from the first model on.
+    grade_all(sorted(folders, key=lambda folder: (folder.name[-3:], folder.name)), arguments.folder / GRADES)
 
 
 if __name__ == "__main__":

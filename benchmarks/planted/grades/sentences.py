@@ -41,7 +41,7 @@ from benchmarks.planted.grades.texts import segments_of
 from benchmarks.planted.truth import HeadTruth
 from benchmarks.planted.vocabulary import STOP
 
-NAMED_ON: Final = ("different words", "stops")
+NAMED_ON: Final = ("stops",)
 """Kinds of texts over which heads are named."""
 LINKED_ON: Final = ("repeats", "sentences")
 """Kinds of texts in which links are looked for."""
