@@ -80,10 +80,9 @@ def direct_effects(opened: Opened, texts: Sequence[PassText]) -> tuple[DirectEff
     by_program, by_hooks = [], []
     for row, text in enumerate(texts[:N_TEXTS]):
         targets = list(zip(task.scored[row], task.targets[row]))[:N_POSITIONS]
-        plain = plain_effects(opened.model, torch.tensor([task.tokens[row]]), targets)
-        for (position, target), effect in zip(targets, plain):
+        for position, target in targets:
             by_program.append(logit_attribution(opened.checkpoint, text, settings, position, target).adds.heads)
-            by_hooks.append(effect)
+        by_hooks += list(plain_effects(opened.model, torch.tensor([task.tokens[row]]), targets))
     found, expected = np.stack(by_program), np.stack(by_hooks)
     compared = DirectEffects(float(np.abs(found - expected).max()), float(np.abs(expected).max()))
     return compared, MeasureValues("direct attribution", by_head(found.mean(axis=0)), is_signed=True)
