@@ -1,17 +1,27 @@
 """Grades what the program says of the roles of heads: claims about each, and the roles that it finds."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Final
+from functools import partial
+from itertools import chain
+from typing import Any, Final
 
 import numpy as np
 from jaxtyping import Bool, Float
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 import attention_sieve as sieve
+from attention_sieve.calls.given import parsed
+from attention_sieve.core.answering import Question, answer
+from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.claims.claim import Claim
+from attention_sieve.core.claims.places import tested
+from attention_sieve.core.claims.probe import ClaimSettings
+from attention_sieve.core.claims.tables import claim_table
+from attention_sieve.core.commands import reading_of
 from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.passes.texts import PassText
 from benchmarks.planted.grades.asked import (
     LEAST_SHARE,
     LEAST_TIMES,
@@ -39,11 +49,34 @@ ROLES_ON: Final = ("repeats", "different words")
 """Kinds of texts over which roles are found."""
 
 
+class Kept:
+    """Answers to questions about texts, each computed once: claims about several roles share what is scored."""
+
+    def __init__(self) -> None:
+        self._found = dict[tuple[Question[Any, Any], Any, PassSettings], Any]()
+
+    def __call__(
+        self,
+        checkpoint: Checkpoint,
+        question: Question[Any, Any],
+        items: Sequence[Any],
+        prepared: Mapping[int, PassText],
+        settings: PassSettings,
+    ) -> Iterator[list[tuple[int, Any]]]:
+        """As `attention_sieve.core.answering.answer`, of one checkpoint."""
+        keys = {index: (question, items[index], settings) for index in prepared}
+        missing = {index: text for index, text in prepared.items() if keys[index] not in self._found}
+        for batch in answer(checkpoint, question, items, missing, settings):
+            self._found |= {keys[index]: result for index, result in batch}
+        yield [(index, self._found[key]) for index, key in keys.items()]
+
+
 class Opened:
     """A planted model as the program and as plain transformers have it, with texts in its words."""
 
     def __init__(self, truth: Truth, checkpoint: Checkpoint, model: PreTrainedModel) -> None:
         self.truth, self.checkpoint, self.model = truth, checkpoint, model
+        self.answers = Kept()
         self._samples = dict[str, Sample]()
         self._attention = dict[tuple[str, tuple[Head, ...]], Float[np.ndarray, "layer text head query key"]]()
 
@@ -56,11 +89,6 @@ class Opened:
     def is_causal(self) -> bool:
         """Whether tokens see earlier ones alone."""
         return self.truth.host != "bert"
-
-    @cached_property
-    def everywhere(self) -> str:
-        """All heads, as a claim names them."""
-        return ", ".join(f"{head.layer}-{head.head}" for head in self.truth.heads)
 
     def sample(self, name: str) -> Sample:
         """Texts of a kind."""
@@ -116,15 +144,21 @@ def claims(opened: Opened, refuse: Callable[[Refusal], None]) -> Iterator[Statem
 
 def _claimed(opened: Opened, case: _Case) -> Iterator[Statement]:
     asked, is_own = case.asked, case.asked.sample == PROBE_TEXTS
-    given = None if is_own else list(opened.sample(asked.sample).given)
-    table = sieve.claim(
-        opened.checkpoint, opened.everywhere, given, role=asked.role, off=list(case.off), number=N_TEXTS, parser=False
-    ).table
+    given = None if is_own else parsed(list(opened.sample(asked.sample).given), {"parser": False})
+    heads = tuple(head.place for head in opened.truth.heads)
+    settings = ClaimSettings(N_TEXTS, opened.truth.seed, Claim(heads, asked.role))
+    how = PassSettings(opened.checkpoint.files.kinds[0], case.off)
+    read = partial(reading_of, opened.checkpoint, how, too_long="error", answer=opened.answers)
+    table = claim_table(tested(settings, given, opened.checkpoint, read, _unwatched))
     found = opened.measured(asked, "repeats" if is_own else asked.sample, case.off)
     yield from _statements(
         opened, case, ("claim", case.texts), found.share >= LEAST_SHARE,
         {(row.layer, row.head): (VERDICTS[row.verdict], row.mean) for row in table.itertuples()},
     )  # fmt: skip
+
+
+def _unwatched(work: Iterable[Sequence[Any]], n_texts: int, doing: str | None = None) -> Iterable[Any]:
+    return chain.from_iterable(work)
 
 
 def roles(opened: Opened) -> Iterator[Statement]:

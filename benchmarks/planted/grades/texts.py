@@ -18,7 +18,7 @@ from benchmarks.planted.tasks import N_WORDS, ORDINARY, Words
 from benchmarks.planted.truth import Head
 from benchmarks.planted.vocabulary import ASK, AUXILIARIES, NAMES
 
-N_TEXTS: Final = 12
+N_TEXTS: Final = 10
 """Of each kind; with fewer than 10, the program does not decide where a score is constant."""
 RELATION: Final = "nsubj"
 """What the relation of an auxiliary and its verb is called in texts with trees."""
