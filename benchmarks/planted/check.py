@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, PreTrainedModel
+from transformers.utils import logging
 
 from benchmarks.planted.looks import attention_as_stated
 from benchmarks.planted.measured import attention, effects
@@ -26,6 +27,7 @@ def main() -> None:
     folders = sorted(path.parent for path in parser.parse_args().folder.glob(f"*/{FILE}"))
     if not folders:
         parser.error("no planted model stands there")
+    logging.disable_progress_bar()
     n_wrong = 0
     for folder in folders:
         found = faults_of(folder)

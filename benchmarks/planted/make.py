@@ -7,6 +7,8 @@ import argparse
 import time
 from pathlib import Path
 
+from transformers.utils import logging
+
 from benchmarks.planted.models import specs, write
 from benchmarks.planted.truth import FILE
 
@@ -35,6 +37,7 @@ def main() -> None:
         return
     if arguments.folder is None:
         parser.error("say into which folder the models go")
+    logging.disable_progress_bar()
     for spec in chosen:
         if not (arguments.folder / spec.name / FILE).exists():
             started = time.monotonic()
