@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from benchmarks.planted.rotary import NEAR
 from benchmarks.planted.truth import HeadTruth, Host, Task
 from benchmarks.planted.vocabulary import AUXILIARIES, NAMES, SPECIAL, VERBS, token_id
 
@@ -52,6 +53,11 @@ def _copies(head: HeadTruth, host: Host, task: Task, tokens: Tensor) -> Keys:
     is_word = tokens >= len(SPECIAL[host])
     is_same = tokens[:, :, None] == tokens[:, None]
     return is_same & is_word[:, :, None] & ~torch.eye(tokens.shape[1], dtype=torch.bool)
+
+
+def _duplicates(head: HeadTruth, host: Host, task: Task, tokens: Tensor) -> Keys:
+    copies = _copies(head, host, task, tokens)
+    return copies.tril(-NEAR) if host == "llama" else copies
 
 
 def _followers(head: HeadTruth, host: Host, task: Task, tokens: Tensor) -> Keys:
@@ -106,7 +112,7 @@ KEYS: Final[dict[str, Callable[[HeadTruth, Host, Task, Tensor], Keys]]] = {
     "previous": _at_distance,
     "next": _at_distance,
     "ruler": _at_distance,
-    "duplicate": _copies,
+    "duplicate": _duplicates,
     "induction": _followers,
     "half induction": _followers,
     "backup induction": _followers,

@@ -110,9 +110,9 @@ def write(spec: Spec, folder: Path) -> Truth:
     return truth
 
 
-def drawn_task(host: Host, heads: Circuit, random: np.random.Generator) -> Task:
+def drawn_task(host: Host, heads: Circuit, random: np.random.Generator, n_texts: int = N_TEXTS) -> Task:
     """The task of a circuit, with texts drawn anew."""
-    return task(host, [heads.text(random) for _ in range(N_TEXTS)])
+    return task(host, [heads.text(random) for _ in range(n_texts)])
 
 
 def _weights(host: Host, planned: Plan, random: np.random.Generator) -> Weights:
@@ -132,8 +132,8 @@ def _disturb(model: PreTrainedModel, spec: Spec, heads: Circuit) -> None:
         noise.blur(model)
     elif spec.noise == "trained":
         random = np.random.default_rng([spec.seed, 2])
-        noise.add_noise(model, 2, spec.seed)
-        noise.train(model, [drawn_task(spec.host, heads, random) for _ in range(noise.STEPS)])
+        noise.add_noise(model, 3, spec.seed)
+        noise.train(model, [drawn_task(spec.host, heads, random, noise.TRAINING_TEXTS) for _ in range(noise.STEPS)])
     elif spec.noise != "none":
         noise.add_noise(model, int(spec.noise.removeprefix("gaussian ")), spec.seed)
 

@@ -9,12 +9,15 @@ from benchmarks.planted.hosts import is_norm
 from benchmarks.planted.measured import loss
 from benchmarks.planted.truth import Task
 
-LEVELS: Final = (0.01, 0.02, 0.05, 0.1, 0.2)
+LEVELS: Final = (0.005, 0.01, 0.05, 0.15, 0.4)
 """Standard deviation of Gaussian noise, as a part of the root mean square of the weights that it is added to."""
 BLUR: Final = 0.12
 """Factor on the queries of a model whose attention is mixed with an even one."""
-STEPS: Final = 60
-RATE: Final = 1e-3
+STEPS: Final = 40
+TRAINING_TEXTS: Final = 4
+"""Of each step of a training."""
+RATE: Final = 5e-4
+"""Of learning, at first; falls to 0."""
 
 
 @torch.no_grad()
@@ -28,7 +31,8 @@ def add_noise(model: PreTrainedModel, level: int, seed: int) -> None:
     """
     generator, size = torch.Generator().manual_seed(seed), LEVELS[level - 1]
     parameters = dict(model.named_parameters())
-    usual = torch.stack([_rms(value) for name, value in parameters.items() if not is_norm(name)]).median()
+    sizes = torch.stack([_rms(value) for name, value in parameters.items() if not is_norm(name)])
+    usual = sizes[sizes > 0].median()
     for value in parameters.values():
         # Weights that are 0, such as the MLP's, get what the others get.
         scale = size * (_rms(value) if value.any() else usual)
@@ -65,9 +69,11 @@ def train(model: PreTrainedModel, texts: list[Task]) -> None:
     for name, value in model.named_parameters():
         value.requires_grad_(not is_norm(name))
     optimizer = torch.optim.AdamW(trained, lr=RATE, weight_decay=0.01)
+    falling = torch.optim.lr_scheduler.LinearLR(optimizer, 1, 0, total_iters=len(texts))
     model.train()
     for task in texts:
         optimizer.zero_grad()
         loss(model, task).backward()
         optimizer.step()
+        falling.step()
     model.eval().requires_grad_(True)
