@@ -101,13 +101,11 @@ def made(spec: Spec) -> tuple[PreTrainedModel, Truth]:
     return model, _truth(spec, planned, model, drawn_task(spec.host, heads, np.random.default_rng([spec.seed, 1])))
 
 
-def write(spec: Spec, folder: Path) -> Truth:
+def save(model: PreTrainedModel, truth: Truth, folder: Path) -> None:
     """Writes a planted model, its tokenizer and its truth into a folder, the truth last."""
-    model, truth = made(spec)
     model.save_pretrained(folder)
-    tokenizer(spec.host).save_pretrained(folder)
+    tokenizer(truth.host).save_pretrained(folder)
     truth.write(folder)
-    return truth
 
 
 def drawn_task(host: Host, heads: Circuit, random: np.random.Generator, n_texts: int = N_TEXTS) -> Task:
