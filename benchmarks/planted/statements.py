@@ -10,7 +10,7 @@ LEAST_RISE: Final = 0.1
 """Rise of the loss, in nats, from which a head is needed; and part of the greatest rise of one head."""
 LEAST_ATTENTION: Final = 0.95
 """Attention that a head of an exact model gives to what it looks at."""
-LEAST_EVEN_ATTENTION: Final = 0.85
+LEAST_EVEN_ATTENTION: Final = 0.7
 """The same of one that spreads its attention: what is even is the first to bend under noise."""
 GREATEST_LOSS: Final = 0.1
 """Of an exact model and of a trained one, in nats; one with a suppressor has up to GREATEST_SUPPRESSED_LOSS."""
