@@ -9,9 +9,9 @@ from benchmarks.planted.hosts import is_norm
 from benchmarks.planted.measured import loss
 from benchmarks.planted.truth import Task
 
-LEVELS: Final = (0.005, 0.01, 0.05, 0.15, 0.4)
+LEVELS: Final = (0.005, 0.01, 0.05, 0.12, 0.25)
 """Standard deviation of Gaussian noise, as a part of the root mean square of the weights that it is added to."""
-BLUR: Final = 0.12
+BLUR: Final = 0.1
 """Factor on the queries of a model whose attention is mixed with an even one."""
 STEPS: Final = 40
 TRAINING_TEXTS: Final = 4
