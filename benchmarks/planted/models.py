@@ -131,7 +131,7 @@ def _disturb(model: PreTrainedModel, spec: Spec, heads: Circuit) -> None:
     elif spec.noise == "trained":
         random = np.random.default_rng([spec.seed, 2])
         noise.add_noise(model, 3, spec.seed)
-        noise.train(model, [drawn_task(spec.host, heads, random, noise.TRAINING_TEXTS) for _ in range(noise.STEPS)])
+        noise.train(model, lambda: drawn_task(spec.host, heads, random, noise.TRAINING_TEXTS))
     elif spec.noise != "none":
         noise.add_noise(model, int(spec.noise.removeprefix("gaussian ")), spec.seed)
 

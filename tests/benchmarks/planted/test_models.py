@@ -125,7 +125,8 @@ def test_noise_and_training_leave_no_weight_as_it_was_and_the_task_solved():
     heads = circuit(spec.circuit, spec.host, np.random.default_rng(0))
     (model, truth), (before, _) = made(spec), made(spec)
     noise.add_noise(model, 1, seed=0)
-    noise.train(model, [drawn_task(spec.host, heads, np.random.default_rng(step), 2) for step in range(3)])
+    random = np.random.default_rng(1)
+    noise.train(model, lambda: drawn_task(spec.host, heads, random, 1))
     for (name, value), was in zip(model.named_parameters(), before.parameters()):
         assert (value != was).float().mean() > 0.99, name
     assert measured.loss(model, truth.task) < 0.01
