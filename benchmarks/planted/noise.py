@@ -11,7 +11,9 @@ from benchmarks.planted.measured import loss
 from benchmarks.planted.truth import Task
 
 LEVELS: Final = (0.005, 0.01, 0.05, 0.12, 0.25)
-"""Standard deviation of Gaussian noise, as a part of the root mean square of the weights that it is added to."""
+"""Sizes of Gaussian noise."""
+BEFORE_TRAINING: Final = 0.02
+"""Size of the noise from which a training sets out."""
 BLUR: Final = 0.1
 """Factor on the queries of a model whose attention is mixed with an even one."""
 STEPS: Final = 40
@@ -26,15 +28,15 @@ RATE: Final = 5e-4
 
 
 @torch.no_grad()
-def add_noise(model: PreTrainedModel, level: int, seed: int) -> None:
+def add_noise(model: PreTrainedModel, size: float, seed: int) -> None:
     """Adds Gaussian noise to all weights.
 
     Args:
         model: Is changed.
-        level: From 1 to 5.
+        size: Standard deviation, as a part of the root mean square of the weights that it is added to.
         seed: Decides the noise.
     """
-    generator, size = torch.Generator().manual_seed(seed), LEVELS[level - 1]
+    generator = torch.Generator().manual_seed(seed)
     parameters = dict(model.named_parameters())
     sizes = torch.stack([_rms(value) for name, value in parameters.items() if not is_norm(name)])
     usual = sizes[sizes > 0].median()

@@ -124,7 +124,7 @@ def test_noise_and_training_leave_no_weight_as_it_was_and_the_task_solved():
     spec = Spec("gpt2", "previous", "single", "none", 7)
     heads = circuit(spec.circuit, spec.host, np.random.default_rng(0))
     (model, truth), (before, _) = made(spec), made(spec)
-    noise.add_noise(model, 1, seed=0)
+    noise.add_noise(model, noise.BEFORE_TRAINING, seed=0)
     random = np.random.default_rng(1)
     noise.train(model, lambda: drawn_task(spec.host, heads, random, 1))
     for (name, value), was in zip(model.named_parameters(), before.parameters()):
