@@ -90,6 +90,17 @@ def test_a_set_that_is_not_redundant_is_found():
     assert statements.faults(replace(truth, redundant_sets=(halves,))) == [f"{halves} are not redundant"]
 
 
+def test_a_backup_looks_at_the_first_token_while_its_main_head_acts():
+    model, truth = model_and_truth(CHOSEN[1])
+    ((layer, head),) = (pair.backup for pair in truth.backups)
+    scored = [list(row) for row in truth.task.scored]
+    given = measured.attention(model, truth.task)[layer][:, head]
+    assert all((given[row, places, 0] > 0.99).all() for row, places in enumerate(scored))
+    stated = next(each for each in truth.heads if each.place == (layer, head))
+    assert stated.looks_at == "backup induction"
+    assert stated.attention > 0.99
+
+
 def test_there_are_over_a_hundred_models_and_a_quarter_is_trained():
     noises = Counter(spec.noise for spec in specs())
     assert len({spec.name for spec in specs()}) == len(specs()) > 100
