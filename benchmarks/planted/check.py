@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Final
 
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, PreTrainedModel
+from transformers.utils import logging
 
-from benchmarks.planted.looks import attention_as_stated
-from benchmarks.planted.measured import attention, effects
+from benchmarks.planted.looks import measured_attention
+from benchmarks.planted.measured import effects
 from benchmarks.planted.statements import faults
 from benchmarks.planted.truth import FILE, Effects, Truth
 
@@ -26,6 +27,7 @@ def main() -> None:
     folders = sorted(path.parent for path in parser.parse_args().folder.glob(f"*/{FILE}"))
     if not folders:
         parser.error("no planted model stands there")
+    logging.disable_progress_bar()
     n_wrong = 0
     for folder in folders:
         found = faults_of(folder)
@@ -64,12 +66,8 @@ def difference(first: Effects, second: Effects) -> float:
 
 
 def _attention_faults(truth: Truth, model: PreTrainedModel) -> list[str]:
-    whole = attention(model, truth.task)
-    off = attention(model, truth.task, off=[pair.main for pair in truth.backups])
-    backups, found = {pair.backup for pair in truth.backups}, []
-    for head in truth.heads:
-        seen = (off if head.place in backups else whole)[head.layer][:, head.head]
-        share = attention_as_stated(head, truth.host, truth.task, seen)
+    found = []
+    for head, share in zip(truth.heads, measured_attention(model, truth)):
         if (share is None) != (head.attention is None) or abs((share or 0) - (head.attention or 0)) > TOLERANCE:
             found.append(f"{head.place} gives {share} to what it looks at, and {head.attention} is written")
     return found

@@ -7,7 +7,9 @@ import argparse
 import time
 from pathlib import Path
 
-from benchmarks.planted.models import specs, write
+from transformers.utils import logging
+
+from benchmarks.planted.models import made, save, specs
 from benchmarks.planted.truth import FILE
 
 
@@ -35,10 +37,12 @@ def main() -> None:
         return
     if arguments.folder is None:
         parser.error("say into which folder the models go")
+    logging.disable_progress_bar()
     for spec in chosen:
         if not (arguments.folder / spec.name / FILE).exists():
             started = time.monotonic()
-            truth = write(spec, arguments.folder / spec.name)
+            model, truth = made(spec)
+            save(model, truth, arguments.folder / spec.name)
             print(f"{spec.name}: loss {truth.effects.loss:.4f}, {time.monotonic() - started:.1f} s", flush=True)
 
 

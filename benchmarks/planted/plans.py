@@ -58,8 +58,8 @@ def suppressed(circuit: Circuit, random: np.random.Generator) -> Design:
 
 def cancelling(circuit: Circuit, random: np.random.Generator) -> Design:
     """Two more heads write the opposite of each other: without the one that cancels, the other misleads."""
-    taken = {circuit.final.offset, circuit.final.offset + 1}
-    offset = int(random.choice([number for number in range(2, 8) if number not in taken]))
+    # No text has what is predicted at either distance, but where the circuit looks there itself.
+    offset = 10 if circuit.final.offset != 10 else 11
     misleading = Function("ruler", offset, "token", 1.6)
     design = _design(circuit, (circuit.final, misleading, replace(misleading, strength=-1.6)), needed_finals=(0, 2))
     first = len(circuit.feeders)

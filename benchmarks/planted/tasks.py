@@ -78,7 +78,7 @@ def lagged(random: np.random.Generator, lag: int) -> Words:
 
 def repeated(random: np.random.Generator) -> Words:
     """Different words, and some of them again after a gap of drawn length: each is predicted but the first."""
-    n_block, gap = int(random.integers(9, 14)), int(random.integers(1, 16))
+    n_block, gap = int(random.integers(12, 16)), int(random.integers(1, 16))
     words = random.permutation(ORDINARY)[: N_WORDS - n_block].tolist()
     first = N_WORDS - 2 * n_block - gap
     words = [*words, *words[first : first + n_block]]
@@ -166,7 +166,7 @@ def asked(random: np.random.Generator) -> Words:
     """Different words, among them one name in a drawn place; after each question mark the name is said again."""
     words = random.permutation(ORDINARY)[:N_WORDS].tolist()
     name = str(random.choice(NAMES))
-    words[int(random.integers(1, N_WORDS // 2))] = name
+    words[int(random.integers(1, N_WORDS // 3))] = name
     places = np.sort(random.choice(np.arange(N_WORDS // 6 + 1, N_WORDS // 3), 6, replace=False)) * 3
     for at in places.tolist():
         words[at], words[at + 1] = ASK, name

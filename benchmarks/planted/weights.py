@@ -15,7 +15,7 @@ from benchmarks.planted.stream import CODE, SIZES, WIDTH, place, shift, token_em
 from benchmarks.planted.truth import Host
 from benchmarks.planted.vocabulary import token_id
 
-NOISE_WRITTEN: Final = 0.005
+NOISE_WRITTEN: Final = 0.001
 """Standard deviation of the output projection of a head without a function."""
 
 
