@@ -102,15 +102,27 @@ def truth_of(asked: Asked, head: HeadTruth, truth: Truth, share: bool, off: tupl
     Args:
         asked: The statement.
         head: The head.
-        truth: Of its model; a backup does what it is designed for only where its main head is off.
+        truth: Of its model; a backup does what its main head does, and only where that one is off.
         share: Whether its attention is there, by plain transformers.
         off: Heads that are off.
     """
-    waits = any(pair.backup == head.place and pair.main not in off for pair in truth.backups)
-    designed = asked.is_designed(head) and not waits
+    mains = {pair.backup: pair.main for pair in truth.backups}
+    acts_as = main_of(head, truth) if mains.get(head.place) in off else head
+    designed = asked.is_designed(acts_as) and not waits(acts_as, truth)
     if asked.decides_alone:
         return designed
     return designed if designed == share else None
+
+
+def waits(head: HeadTruth, truth: Truth) -> bool:
+    """Whether a head does nothing but rest until its main head is off."""
+    return head.looks_at in ("backup", "backup induction") or head.place in {pair.backup for pair in truth.backups}
+
+
+def main_of(backup: HeadTruth, truth: Truth) -> HeadTruth:
+    """The head whose work a backup does where that one is off."""
+    main = next(pair.main for pair in truth.backups if pair.backup == backup.place)
+    return next(head for head in truth.heads if head.place == main)
 
 
 def asked_of(truth: Truth) -> tuple[Asked, ...]:
@@ -200,7 +212,7 @@ def _is_near(head: HeadTruth) -> bool:
     return head.looks_at in ("previous", "next", "ruler") and abs(head.offset) <= LOCAL
 
 
-INDUCTION: Final = is_any_of("induction", "half induction", "backup induction")
+INDUCTION: Final = is_any_of("induction", "half induction")
 EVERYWHERE: Final = (
     Asked("previous", "previous", PROBE_TEXTS, is_any_of("previous"), lambda tokens: band(tokens, 1, 1)),
     Asked("duplicate", "duplicate", PROBE_TEXTS, is_any_of("duplicate"), earlier_copies),

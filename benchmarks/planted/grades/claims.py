@@ -133,7 +133,7 @@ def claims(opened: Opened, refuse: Callable[[Refusal], None]) -> Iterator[Statem
     backups = opened.truth.backups
     if backups:
         mains = tuple(pair.main for pair in backups)
-        named = [head for head in opened.truth.heads if head.place in {pair.backup for pair in backups}]
+        named = [head for head in opened.truth.heads if head.place in mains]
         cases += [_Case(case.asked, mains) for case in cases if any(map(case.asked.is_designed, named))]
     for case in cases:
         try:

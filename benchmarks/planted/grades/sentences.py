@@ -34,6 +34,7 @@ from benchmarks.planted.grades.asked import (
     related,
     tokens_of,
     truth_of,
+    waits,
 )
 from benchmarks.planted.grades.claims import Opened
 from benchmarks.planted.grades.records import Statement
@@ -56,7 +57,7 @@ _ENCODER: Final = (
 )
 _DECODER: Final = (Asked("first", "first", "", is_any_of("sink"), first, is_of_all_queries=True),)
 FOLLOWED: Final[dict[str, Callable[[HeadTruth, Tokens], Keys]]] = {
-    **dict.fromkeys(("induction", "half induction", "backup induction"), lambda _, tokens: after_copies(tokens)),
+    **dict.fromkeys(("induction", "half induction"), lambda _, tokens: after_copies(tokens)),
     **dict.fromkeys(("previous", "next", "ruler"), lambda head, tokens: band(tokens, head.offset, head.offset)),
     "duplicate": lambda _, tokens: earlier_copies(tokens),
     "syntactic": lambda _, tokens: related(tokens),
@@ -114,8 +115,7 @@ def links(opened: Opened) -> Iterator[Statement]:
 
 def _followed(opened: Opened, head: HeadTruth, tokens: Tokens) -> Keys:
     """Where the head looks from each word; nowhere for one that joins no words, and for a backup that waits."""
-    waits = head.place in {pair.backup for pair in opened.truth.backups}
-    if waits or head.looks_at not in FOLLOWED:
+    if waits(head, opened.truth) or head.looks_at not in FOLLOWED:
         return np.zeros((*tokens.ids.shape, tokens.ids.shape[1]), bool)
     return FOLLOWED[head.looks_at](head, tokens)
 

@@ -109,9 +109,11 @@ def test_a_ruler_is_no_induction_head_though_it_looks_as_one():
 
 
 def test_a_backup_is_what_it_is_designed_for_only_without_its_main_head():
-    truth = replace(TRUTH, backups=(Backup((0, 2), (1, 0)),))
+    heads = tuple(replace(head, looks_at="backup") if head.place == (1, 0) else head for head in TRUTH.heads)
+    truth = replace(TRUTH, heads=heads, backups=(Backup((0, 2), (1, 0)),))
     backup = truth.heads[3]
     assert truth_of(INDUCTION, backup, truth, False) is False
+    assert truth_of(INDUCTION, backup, truth, True) is None
     assert truth_of(INDUCTION, backup, truth, True, ((0, 2),)) is True
 
 
