@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks.planted.grades.model import grade_all
 from benchmarks.planted.grades.places import FOLDER, GRADES, MODELS
-from benchmarks.planted.models import specs, write
+from benchmarks.planted.models import made, save, specs
 from benchmarks.planted.truth import FILE
 
 
@@ -23,7 +23,7 @@ def main() -> None:
     models = arguments.folder / MODELS
     for spec in () if arguments.made else specs()[: arguments.count]:
         if not (models / spec.name / FILE).exists():
-            write(spec, models / spec.name)
+            save(*made(spec), models / spec.name)
     folders = (file.parent for file in models.glob(f"*/{FILE}"))
     # By seed, so that hosts, families and noise are mixed from the first model on.
     grade_all(sorted(folders, key=lambda folder: (folder.name[-3:], folder.name)), arguments.folder / GRADES)

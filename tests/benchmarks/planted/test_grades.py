@@ -13,7 +13,7 @@ from benchmarks.planted.grades.rates import mean_over, rate, rate_of
 from benchmarks.planted.grades.records import MeasureValues, ModelGrades, Statement
 from benchmarks.planted.grades.scores import Scored, by_measure, singly, together
 from benchmarks.planted.grades.texts import RELATION, tree
-from benchmarks.planted.models import spec_named, write
+from benchmarks.planted.models import made, save, spec_named
 from benchmarks.planted.truth import Backup, Effects, HeadTruth, SetEffect, Task, Truth
 
 LOOKS = (("previous", "ruler", "induction"), ("induction", "induction", "uniform"))
@@ -170,7 +170,7 @@ def test_the_page_says_which_statements_are_wrong(capsys):
 
 def test_a_planted_model_is_graded_from_its_folder(tmp_path):
     name = "gpt2-previous-none-001"
-    write(spec_named(name), tmp_path / "models" / name)
+    save(*made(spec_named(name)), tmp_path / "models" / name)
     grade_all([tmp_path / "models" / name], tmp_path / "grades")
     grades = ModelGrades.read(tmp_path / "grades" / f"{name}.json")
     claims = [statement for statement in grades.statements if statement.about == "claim"]
