@@ -7,7 +7,7 @@ at a fixed period the design alone decides: a ruler of that period looks as an i
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 from transformers import PreTrainedTokenizerBase
 
 from attention_sieve.core.roles.rules import read_role
-from benchmarks.planted.grades.texts import RELATION, Sample, plain_inputs, tree
+from benchmarks.planted.grades.texts import RELATION, TASK, Sample, tree
 from benchmarks.planted.truth import Head, HeadTruth, Truth
 from benchmarks.planted.vocabulary import STOP
 
@@ -72,9 +72,8 @@ class Measured:
 
 def tokens_of(sample: Sample, tokenizer: PreTrainedTokenizerBase, is_causal: bool) -> Tokens:
     """The tokens of texts."""
-    given = plain_inputs(tokenizer, sample.texts)
-    ids = given["input_ids"].numpy()
-    segments = given["token_type_ids"].numpy() if "token_type_ids" in given else np.zeros_like(ids)
+    ids = sample.inputs["input_ids"].numpy()
+    segments = sample.inputs["token_type_ids"].numpy() if "token_type_ids" in sample.inputs else np.zeros_like(ids)
     words = tuple(tuple(tokenizer.convert_ids_to_tokens(row)) for row in ids.tolist())
     return Tokens(ids, np.isin(ids, tokenizer.all_special_ids), words, segments, is_causal)
 
@@ -125,10 +124,17 @@ def main_of(backup: HeadTruth, truth: Truth) -> HeadTruth:
     return next(head for head in truth.heads if head.place == main)
 
 
-def asked_of(truth: Truth) -> tuple[Asked, ...]:
-    """The statements that are asked about the heads of a model: of its host's roles, and of its heads' distances."""
+def asked_of(truth: Truth, has_words: bool) -> tuple[Asked, ...]:
+    """The statements that are asked about the heads of a model: of its host's roles, and of its heads' distances.
+
+    Args:
+        truth: Of the model.
+        has_words: Whether it reads the words of the texts that are made; of others the texts of the task are taken.
+    """
     rulers = {head.offset for head in truth.heads if head.looks_at == "ruler"}
     distances = (_distance(offset) for offset in sorted(rulers | ({-1} if truth.host == "bert" else set())))
+    if not has_words:
+        return tuple(replace(asked, sample=TASK) for asked in (*EVERYWHERE, *distances))
     return (*EVERYWHERE, *(ENCODER if truth.host == "bert" else DECODER), *distances)
 
 

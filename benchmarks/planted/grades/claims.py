@@ -34,7 +34,15 @@ from benchmarks.planted.grades.asked import (
     truth_of,
 )
 from benchmarks.planted.grades.records import Refusal, Statement, Verdict
-from benchmarks.planted.grades.texts import N_TEXTS, Sample, plain_attention, plain_inputs, sample
+from benchmarks.planted.grades.texts import (
+    N_TEXTS,
+    TASK,
+    Sample,
+    has_planted_words,
+    plain_attention,
+    sample,
+    task_sample,
+)
 from benchmarks.planted.truth import Head, Truth
 
 VERDICTS: Final[dict[str, Verdict]] = {
@@ -86,6 +94,16 @@ class Opened:
         return self.checkpoint.tokenizer
 
     @property
+    def has_words(self) -> bool:
+        """Whether it reads the planted words."""
+        return has_planted_words(self.tokenizer)
+
+    @property
+    def asked(self) -> tuple[Asked, ...]:
+        """The statements that are asked about its heads."""
+        return asked_of(self.truth, self.has_words)
+
+    @property
     def is_causal(self) -> bool:
         """Whether tokens see earlier ones alone."""
         return self.truth.host != "bert"
@@ -93,14 +111,18 @@ class Opened:
     def sample(self, name: str) -> Sample:
         """Texts of a kind."""
         if name not in self._samples:
-            self._samples[name] = sample(name, self.tokenizer, self.truth.seed)
+            is_task = name == TASK
+            self._samples[name] = (
+                task_sample(self.truth.task, self.tokenizer)
+                if is_task
+                else sample(name, self.tokenizer, self.truth.seed)
+            )
         return self._samples[name]
 
     def attention(self, name: str, off: tuple[Head, ...] = ()) -> Float[np.ndarray, "layer text head query key"]:
         """Of all heads by plain transformers, on texts of a kind."""
         if (name, off) not in self._attention:
-            given = plain_inputs(self.tokenizer, self.sample(name).texts)
-            self._attention[name, off] = plain_attention(self.model, given, off)
+            self._attention[name, off] = plain_attention(self.model, self.sample(name).inputs, off)
         return self._attention[name, off]
 
     def measured(self, asked: Asked, name: str, off: tuple[Head, ...] = ()) -> Measured:
@@ -129,7 +151,7 @@ def claims(opened: Opened, refuse: Callable[[Refusal], None]) -> Iterator[Statem
         opened: The model.
         refuse: Takes what the program does not say.
     """
-    cases = [_Case(asked) for asked in asked_of(opened.truth)]
+    cases = [_Case(asked) for asked in opened.asked]
     backups = opened.truth.backups
     if backups:
         mains = tuple(pair.main for pair in backups)
@@ -163,10 +185,10 @@ def _unwatched(work: Iterable[Sequence[Any]], n_texts: int, doing: str | None = 
 
 def roles(opened: Opened) -> Iterator[Statement]:
     """Which heads have which roles over texts of the model's own words."""
-    for name in ROLES_ON:
+    for name in ROLES_ON if opened.has_words else (TASK,):
         table = sieve.roles(opened.checkpoint, list(opened.sample(name).given), roles="all", parser=False).table
         tested = table[table["texts"] > 0]
-        for asked in {asked.role: asked for asked in asked_of(opened.truth)}.values():
+        for asked in {asked.role: asked for asked in opened.asked}.values():
             rows = tested[tested["role"] == asked.role]
             if rows.empty:
                 continue

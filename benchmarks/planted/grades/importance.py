@@ -15,8 +15,9 @@ from attention_sieve.core.importance.per_text import LabelledText
 from attention_sieve.core.importance.question import gated_question
 from attention_sieve.core.importance.settings import AblationSettings, ImportanceSettings, MetricSettings
 from attention_sieve.core.passes.texts import PassText, prepare_all
+from attention_sieve.core.texts.given import GivenTokens
 from attention_sieve.core.texts.parsers import NO_PARSER
-from attention_sieve.core.texts.text import Text
+from attention_sieve.core.texts.text import Text, text_of_ids
 from benchmarks.planted.grades.claims import Opened
 from benchmarks.planted.grades.copying import direct_effects
 from benchmarks.planted.grades.records import DirectEffects, MeasureValues, Refusal, by_head
@@ -28,27 +29,44 @@ UNSIGNED: Final = ("gradient per token", "gradient per text", "gradient per batc
 MEAN_ABLATION: Final = "ablation, replaced by the mean"
 
 
+OTHER_LOSS: Final = "The task is neither to predict the next token nor that at a mask, whose loss alone is measured."
+
+
 def task_texts(task: Task, tokenizer: PreTrainedTokenizerBase) -> tuple[Text, ...]:
     """The texts of a task, with the right tokens where it has masks.
 
     Raises:
-        ValueError: The tokenizer does not give the same tokens again.
+        ValueError: The tokenizer does not give the same tokens again for two segments.
     """
     texts = []
     for row, ids in enumerate(task.tokens):
         whole = np.array(ids)
         if task.kind == "masked":
             whole[list(task.scored[row])] = task.targets[row]
-        is_special = np.isin(whole, tokenizer.all_special_ids)
-        segments = np.zeros_like(whole) if task.segments is None else np.array(task.segments[row])
+        if task.segments is None or not any(task.segments[row]):
+            texts.append(text_of_ids(GivenTokens(tuple(whole.tolist()))))
+            continue
+        is_special, segments = np.isin(whole, tokenizer.all_special_ids), np.array(task.segments[row])
         parts = [
             " ".join(tokenizer.convert_ids_to_tokens(whole[~is_special & (segments == side)].tolist()))
-            for side in range(int(segments.max()) + 1)
+            for side in range(2)
         ]
         if (again := tokenizer(*parts)["input_ids"]) != whole.tolist():
             raise ValueError(f"Text {row} of the task has {whole.tolist()}, and is read as {again}.")
         texts.append(Text(tuple(parts), parser=NO_PARSER))
     return tuple(texts)
+
+
+def is_own_loss(task: Task, tokenizer: PreTrainedTokenizerBase) -> bool:
+    """Whether the task is what a language model's loss measures: the tokens that follow, or those at masks."""
+    if task.kind == "masked":
+        return all(
+            ids[place] == tokenizer.mask_token_id for ids, scored in zip(task.tokens, task.scored) for place in scored
+        )
+    return all(
+        tuple(ids[place + 1] for place in scored if place + 1 < len(ids)) == targets
+        for ids, scored, targets in zip(task.tokens, task.scored, task.targets)
+    )
 
 
 def scored_reading(opened: Opened) -> Reading[LabelledText]:
@@ -68,6 +86,9 @@ def importance(opened: Opened, refuse: Callable[[Refusal], None]) -> Iterator[Me
         opened: The model.
         refuse: Takes what the program does not say.
     """
+    if not is_own_loss(opened.truth.task, opened.tokenizer):
+        refuse(Refusal("importance", OTHER_LOSS))
+        return
     reading = scored_reading(opened)
     finding = find_in(IMPORTANCE_ANALYSIS, reading, ImportanceSettings(metric_settings=LOSS))
     for name, reason in finding.cheap.left_out:
@@ -94,7 +115,7 @@ def direct_attribution(
 def measured_sets(opened: Opened) -> tuple[SetEffect, ...]:
     """The rise of the loss without sets of heads, as the program measures it."""
     sets = opened.truth.effects.sets
-    if not sets:
+    if not sets or not is_own_loss(opened.truth.task, opened.tokenizer):
         return ()
     n_layers, n_heads = np.array(opened.truth.effects.single).shape
     gatings = np.ones((1 + len(sets), n_layers, n_heads))

@@ -32,11 +32,12 @@ def grades_of(folder: Path) -> ModelGrades:
 
 
 def _statements(opened: Opened, refusals: list[Refusal]) -> Iterator[Statement]:
-    if "program" not in {head.looks_at for head in opened.truth.heads}:
-        yield from claims(opened, refusals.append)
-        yield from roles(opened)
-        yield from names(opened)
-        yield from links(opened)
+    yield from claims(opened, refusals.append)
+    yield from roles(opened)
+    if not opened.has_words:
+        return
+    yield from names(opened)
+    yield from links(opened)
     if opened.is_causal:
         yield from copying(opened, refusals.append)
 

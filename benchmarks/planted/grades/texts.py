@@ -15,16 +15,17 @@ from benchmarks.planted import tasks
 from benchmarks.planted.circuits import PERIOD
 from benchmarks.planted.measured import without
 from benchmarks.planted.tasks import N_WORDS, ORDINARY, Words
-from benchmarks.planted.truth import Head
+from benchmarks.planted.truth import Head, Task
 from benchmarks.planted.vocabulary import ASK, AUXILIARIES, NAMES
 
 N_TEXTS: Final = 10
 """Of each kind; with fewer than 10, the program does not decide where a score is constant."""
+TASK: Final = "the task's texts"
 RELATION: Final = "nsubj"
 """What the relation of an auxiliary and its verb is called in texts with trees."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Sample:
     """Texts of one length, of words that are a token each."""
 
@@ -32,6 +33,8 @@ class Sample:
     texts: tuple[Words, ...]
     given: tuple[Any, ...]
     """The same as the program takes them."""
+    inputs: dict[str, Tensor]
+    """The same as plain transformers takes them."""
 
 
 def different(random: np.random.Generator) -> Words:
@@ -75,7 +78,20 @@ def sample(name: str, tokenizer: PreTrainedTokenizerBase, seed: int) -> Sample:
     """
     random = np.random.default_rng([seed, list(MAKERS).index(name)])
     texts = tuple(MAKERS[name](random) for _ in range(N_TEXTS))
-    return Sample(name, texts, tuple(_given(name, text, tokenizer) for text in texts))
+    given = tuple(_given(name, text, tokenizer) for text in texts)
+    return Sample(name, texts, given, plain_inputs(tokenizer, texts))
+
+
+def task_sample(task: Task, tokenizer: PreTrainedTokenizerBase) -> Sample:
+    """The texts of a task, in whatever words."""
+    texts = tuple(Words(tuple(tokenizer.convert_ids_to_tokens(list(ids))), ()) for ids in task.tokens)
+    given = tuple({"ids": list(ids)} for ids in task.tokens)
+    return Sample(TASK, texts, given, {"input_ids": torch.tensor(task.tokens)})
+
+
+def has_planted_words(tokenizer: PreTrainedTokenizerBase) -> bool:
+    """Whether a model reads the words that these texts are of; compiled programs do not."""
+    return NAMES[0] in tokenizer.get_vocab()
 
 
 def _given(name: str, text: Words, tokenizer: PreTrainedTokenizerBase) -> Any:
