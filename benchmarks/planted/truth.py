@@ -25,6 +25,8 @@ LooksAt = Literal[
     "retrieval",
     "backup induction",
     "half induction",
+    "same token",
+    "program",
     "nothing",
 ]
 
@@ -38,12 +40,14 @@ class HeadTruth:
     layer: int
     head: int
     looks_at: LooksAt
-    """*nothing*: no function, such as random weights."""
+    """*nothing*: no function, such as random weights. *same token*: equal tokens, itself included."""
     offset: int
     """Tokens back from the query (next: -1); 0 where the head does not look at a fixed distance."""
     writes: str
     """*token*, *negative token*, *previous token*, *nothing*, ..."""
     needed: bool
+    description: str = ""
+    """What is looked at in words, where *program* says that no word of `LooksAt` does."""
 
     @property
     def place(self) -> Head:
