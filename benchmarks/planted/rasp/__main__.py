@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from transformers.utils.logging import disable_progress_bar
+
 from benchmarks.planted.rasp.checks import compared
 from benchmarks.planted.rasp.compiled import FACTS_FILE, CompiledProgram
 from benchmarks.planted.rasp.environment import PROJECT, python_with_tracr, run_module
@@ -25,6 +27,7 @@ MOST: Final = 1e-4
 
 
 def main(folder: Path, names: list[str]) -> None:
+    disable_progress_bar()
     compiled = BUILD / "programs"
     run_module(python_with_tracr(BUILD / "environment"), "benchmarks.planted.rasp.compiling", str(compiled), *names)
     header("program", "host", "layers x heads", "double", "single", "attention", "right", "least rise")

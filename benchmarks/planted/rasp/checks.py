@@ -64,7 +64,7 @@ def selected_share(examples: Examples, index: int, head: ProgramHead) -> Float[n
 
 
 def task_of(carried: Carried) -> Task:
-    """The longest examples; each token with an output is scored at its own position.
+    """The last examples; each token with an output is scored at its own position.
 
     Args:
         carried: The model whose ids are used.

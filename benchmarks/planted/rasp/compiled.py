@@ -81,7 +81,7 @@ class CompiledProgram:
     readout: Float[np.ndarray, "stream value"]
     layers: tuple[CompiledLayer, ...]
     examples: tuple[Examples, ...]
-    """By length; the last are the longest."""
+    """By length; the last are those of the task."""
 
     def write(self, folder: Path) -> None:
         """Writes the program into a folder.
