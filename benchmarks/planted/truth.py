@@ -46,8 +46,11 @@ class HeadTruth:
     writes: str
     """*token*, *negative token*, *previous token*, *nothing*, ..."""
     needed: bool
+    attention: float | None = None
+    """Measured on the texts of the task: the part that it gives to what it looks at, from 0 to 1; of heads that spread
+    theirs, the part shared with an even one; of a backup, while the main head is off. None where no text tells."""
     description: str = ""
-    """What is looked at in words, where *program* says that no word of `LooksAt` does."""
+    """Of a head of a compiled program: what its selector selects, in words."""
 
     @property
     def place(self) -> Head:
@@ -63,7 +66,8 @@ class Task:
     tokens: tuple[tuple[int, ...], ...]
     """Token ids of each text, special tokens included."""
     scored: tuple[tuple[int, ...], ...]
-    """Positions of each text whose logits predict the targets; in a masked task these hold the mask token."""
+    """Positions of each text whose logits predict the targets; in a masked task these hold the mask token, but in a
+    compiled program the token that is read."""
     targets: tuple[tuple[int, ...], ...]
     """Token id that is right at each scored position."""
     segments: tuple[tuple[int, ...], ...] | None = None
