@@ -84,7 +84,7 @@ class CompiledProgram:
     """By length; the last are those of the task."""
 
     def write(self, folder: Path) -> None:
-        """Writes the program into a folder.
+        """Writes the program into a folder, its facts last.
 
         Args:
             folder: Is made where it is not there.
@@ -93,11 +93,11 @@ class CompiledProgram:
         names = ("name", "seed", "cases", "sentence", "causal", "vocabulary", "values")
         facts = {name: getattr(self, name) for name in names}
         facts["heads"] = [asdict(head) for head in self.heads]
-        (folder / FACTS_FILE).write_text(json.dumps(facts, indent=1), encoding="utf-8")
         arrays = {name: getattr(self, name) for name in ("tokens", "positions", "readout")}
         np.savez_compressed(
             folder / ARRAYS_FILE, **arrays, **_arrays("layers", self.layers), **_arrays("examples", self.examples)
         )
+        (folder / FACTS_FILE).write_text(json.dumps(facts, indent=1), encoding="utf-8")
 
     @staticmethod
     def read(folder: Path) -> "CompiledProgram":

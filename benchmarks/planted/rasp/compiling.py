@@ -1,4 +1,6 @@
-"""Compiles all programs with tracr and writes weights, examples and facts; runs in an environment that has tracr.
+"""Compiles programs with tracr and writes weights, examples and facts; runs in an environment that has tracr.
+
+What is there is not compiled again.
 
 `python -m benchmarks.planted.rasp.compiling FOLDER [PROGRAM ...]`
 """
@@ -15,6 +17,7 @@ from tracr.compiler.compiling import compile_rasp_to_model
 from tracr.rasp import causal_eval, rasp
 
 from benchmarks.planted.rasp.compiled import (
+    FACTS_FILE,
     FIRST,
     NO_TARGET,
     CompiledLayer,
@@ -33,7 +36,8 @@ def main(folder: Path, names: list[str]) -> None:
     # In single precision the compiler's own rounding would be taken for a difference of the host.
     jax.config.update("jax_enable_x64", True)
     for seed, program in enumerate(programs()):
-        if not names or program.name in names:
+        is_wanted = not names or program.name in names
+        if is_wanted and not (folder / program.name / FACTS_FILE).exists():
             compiled(program, seed).write(folder / program.name)
             jax.clear_caches()
             print(f"Compiled {program.name}.", file=sys.stderr, flush=True)
@@ -61,8 +65,8 @@ def compiled(program: Program, seed: int) -> CompiledProgram:
     layers = tuple(layer(model, index) for index in range(model.model_config.num_layers))
     heads = heads_of(program, model, layers)
     random = np.random.default_rng(seed)
-    # Of a shorter causal input the same is seen. The task does not have the longest inputs: without the head that counts
-    # tokens, a program takes their number for the greatest.
+    # Of a shorter causal input the same is seen. The task does not have the longest inputs: without the head that
+    # counts tokens, a program takes their number for the greatest.
     lengths = (n,) if program.causal else (n // 2, n, n - 1)
     texts = [[program.sampler(random, length) for _ in range(TEXTS)] for length in lengths]
     selectors = [expression.selector for _, expression in heads]

@@ -1,114 +1,119 @@
-"""Weights of a host that computes a compiled program: matrices that read and write a mirrored residual stream.
-
-The stream of the host holds the compiled one twice, the second time negated, so that its mean is 0 and layer norm can
-be made to change nothing. A map reads half of what it reads from each copy.
-"""
+"""The weights of a compiled program as a host of planted models takes them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
+import torch
 from jaxtyping import Float
+from torch import Tensor
 
-from benchmarks.planted.rasp.compiled import CompiledLayer, CompiledProgram
+from benchmarks.planted.rasp.compiled import FIRST, PADDING, CompiledLayer, CompiledProgram
+from benchmarks.planted.truth import Head, Host
+from benchmarks.planted.vocabulary import SPECIAL, first_token
+from benchmarks.planted.weights import Attention, Layer, Mlp, Weights
+
+LEAST_HEADS: Final = 4
+"""Of a layer of the host; heads that the program does not use have no weights."""
+LOGIT: Final = 20.0
+"""Of the token that the program puts out; all others have 0."""
 
 
 @dataclass(frozen=True)
-class Heads:
-    """How many heads each layer of a host has, their size, and which of them do a program's work."""
+class Layout:
+    """Which tokens and heads of a host do the work of those of a program."""
 
-    number: int
-    size: int
+    host: Host
+    words: tuple[str, ...]
+    """Of the host, by id: its special ones, the inputs, and values that are no inputs."""
+    input_ids: tuple[int | None, ...]
+    """Of each token of the program's vocabulary; None for padding."""
+    output_ids: tuple[int, ...]
+    """Of each value that the program puts out."""
     places: tuple[tuple[int, ...], ...]
     """By layer: the host's head for each head of the program."""
+    n_heads: int
+    head_size: int
 
-    @property
-    def width(self) -> int:
-        """Of the residual stream."""
-        return self.number * self.size
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class PlainLayer:
-    """Attention, then an MLP with ReLU; scores are divided by the root of the head's size, and no map has a bias."""
-
-    query: Float[np.ndarray, "width width"]
-    key: Float[np.ndarray, "width width"]
-    value: Float[np.ndarray, "width width"]
-    output: Float[np.ndarray, "width width"]
-    inner: Float[np.ndarray, "width inner"]
-    outer: Float[np.ndarray, "inner width"]
+    def place(self, layer: int, head: int) -> Head:
+        """The host's head that does the work of one of the program."""
+        return layer, self.places[layer][head]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class PlainWeights:
-    """All weights of a host but those of its norms."""
-
-    tokens: Float[np.ndarray, "token width"]
-    """In the order of the program's vocabulary."""
-    positions: Float[np.ndarray, "position width"]
-    layers: tuple[PlainLayer, ...]
-    readout: Float[np.ndarray, "width value"]
-
-
-def heads_for(program: CompiledProgram, least: int) -> Heads:
-    """Heads that hold those of a program and its stream twice.
+def layout(program: CompiledProgram) -> Layout:
+    """Finds place for a program in a host: BERT where its tokens see both ways, else GPT-2.
 
     Args:
-        program: Compiled.
-        least: Heads of a layer; those that the program does not need have no weights.
+        program: Compiled; its seed decides which heads of the host do its work.
     """
-    stream, n_heads, size = program.layers[0].query.shape
-    number = max(n_heads, least)
+    host: Host = "gpt2" if program.causal else "bert"
+    inputs = [first_token(host) if word == FIRST else word for word in program.vocabulary]
+    words = tuple(dict.fromkeys((*SPECIAL[host], *(word for word in inputs if word != PADDING), *program.values)))
+    stream, n_used, size = program.layers[0].query.shape
+    n_heads = max(n_used, LEAST_HEADS)
     random = np.random.default_rng(program.seed)
-    places = tuple(tuple(random.permutation(number)[:n_heads].tolist()) for _ in program.layers)
-    return Heads(number, max(size, -(-2 * stream // number)), places)
-
-
-def plain_weights(program: CompiledProgram, heads: Heads) -> PlainWeights:
-    """The weights of a host with such heads.
-
-    Args:
-        program: Compiled.
-        heads: Of the host.
-    """
-    return PlainWeights(
-        tokens=writing(program.tokens, heads.width),
-        positions=writing(program.positions, heads.width),
-        layers=tuple(_layer(layer, heads, places) for layer, places in zip(program.layers, heads.places, strict=True)),
-        readout=reading(program.readout, heads.width),
+    return Layout(
+        host=host,
+        words=words,
+        input_ids=tuple(None if word == PADDING else words.index(word) for word in inputs),
+        output_ids=tuple(words.index(value) for value in program.values),
+        places=tuple(tuple(random.permutation(n_heads)[:n_used].tolist()) for _ in program.layers),
+        n_heads=n_heads,
+        head_size=max(size, -(-2 * stream // n_heads)),
     )
 
 
-def reading(weights: Float[np.ndarray, "stream column"], width: int) -> Float[np.ndarray, "width column"]:
-    """A map that reads from a mirrored stream what the given one reads from the stream."""
-    stream = len(weights)
-    mirrored = np.zeros((width, weights.shape[1]))
-    mirrored[:stream], mirrored[stream : 2 * stream] = weights / 2, -weights / 2
-    return mirrored
+def plain_weights(program: CompiledProgram, at: Layout) -> Weights:
+    """The weights of a program in a host.
+
+    Args:
+        program: Compiled.
+        at: Where it is put.
+    """
+    stream = program.tokens.shape[1]
+    tokens, unembedding = torch.zeros(len(at.words), stream), torch.zeros(len(at.words), stream)
+    for embedding, index in zip(program.tokens, at.input_ids, strict=True):
+        if index is not None:
+            tokens[index] = _tensor(embedding)
+    unembedding[list(at.output_ids)] = _tensor(LOGIT * program.readout.T)
+    return Weights(
+        tokens=tokens,
+        positions=_tensor(program.positions),
+        segments=torch.zeros(2, stream) if at.host == "bert" else None,
+        layers=tuple(_layer(layer, places, at) for layer, places in zip(program.layers, at.places, strict=True)),
+        unembedding=unembedding,
+    )
 
 
-def writing(weights: Float[np.ndarray, "row stream"], width: int) -> Float[np.ndarray, "row width"]:
-    """A map that writes into a mirrored stream what the given one writes into the stream."""
-    stream = weights.shape[1]
-    mirrored = np.zeros((len(weights), width))
-    mirrored[:, :stream], mirrored[:, stream : 2 * stream] = weights, -weights
-    return mirrored
+def _layer(layer: CompiledLayer, places: Sequence[int], at: Layout) -> Layer:
+    stream, _, size = layer.query.shape
 
-
-def _layer(layer: CompiledLayer, heads: Heads, places: Sequence[int]) -> PlainLayer:
-    def placed(weights: Float[np.ndarray, "stream head size"]) -> Float[np.ndarray, "stream width"]:
-        spread = np.zeros((len(weights), heads.number, heads.size))
-        spread[:, places, : weights.shape[2]] = weights
-        return spread.reshape(len(weights), heads.width)
+    def placed(weights: Float[np.ndarray, "used size stream"]) -> Float[Tensor, "head size stream"]:
+        spread = torch.zeros(at.n_heads, at.head_size, stream)
+        spread[list(places), :size] = _tensor(weights)
+        return spread
 
     # The host divides scores by the root of its own head size, which may be greater.
-    scale = (heads.size / layer.query.shape[2]) ** 0.5
-    return PlainLayer(
-        query=reading(placed(layer.query * scale), heads.width),
-        key=reading(placed(layer.key), heads.width),
-        value=reading(placed(layer.value), heads.width),
-        output=writing(placed(layer.output.transpose(2, 0, 1)).T, heads.width),
-        inner=reading(layer.inner, heads.width),
-        outer=writing(layer.outer, heads.width),
+    scale = (at.head_size / size) ** 0.5
+    no_bias = torch.zeros(at.n_heads, at.head_size)
+    attention = Attention(
+        query=placed(scale * layer.query.transpose(1, 2, 0)),
+        query_bias=no_bias,
+        key=placed(layer.key.transpose(1, 2, 0)),
+        key_bias=no_bias,
+        value=placed(layer.value.transpose(1, 2, 0)),
+        output=placed(layer.output).transpose(1, 2),
     )
+    inner = layer.inner.shape[1]
+    mlp = Mlp(
+        inner=_tensor(layer.inner.T),
+        inner_bias=torch.zeros(inner),
+        outer=_tensor(layer.outer.T),
+        outer_bias=torch.zeros(stream),
+    )
+    return Layer(attention=attention, mlp=mlp)
+
+
+def _tensor(weights: np.ndarray) -> Tensor:
+    return torch.tensor(weights, dtype=torch.float32)

@@ -1,16 +1,29 @@
 """The table of truth of a carried program."""
 
-from typing import Final
+import numpy as np
 
-from benchmarks.planted.rasp.checks import effects_of, task_of
-from benchmarks.planted.rasp.compiled import ProgramHead
-from benchmarks.planted.rasp.hosts import Carried
-from benchmarks.planted.truth import Head, HeadTruth, Truth
+from benchmarks.planted.measured import effects
+from benchmarks.planted.rasp.carrying import Carried, host_ids
+from benchmarks.planted.rasp.compiled import NO_TARGET, ProgramHead
+from benchmarks.planted.statements import faults
+from benchmarks.planted.truth import Head, HeadTruth, Task, Truth
 
-NEEDED: Final = 0.1
-"""Nats per scored token: without a head of the program the loss rises by more."""
-NOT_NEEDED: Final = 1e-6
-"""Nats per scored token: without any other head it changes by less."""
+
+def task_of(carried: Carried) -> Task:
+    """The last examples; each token with an output is scored at its own position.
+
+    Args:
+        carried: The model whose ids are used.
+    """
+    examples, ids = carried.program.examples[-1], np.array(carried.at.output_ids)
+    scored = [np.flatnonzero(targets != NO_TARGET) for targets in examples.targets]
+    targets = [ids[of_text[positions]] for of_text, positions in zip(examples.targets, scored, strict=True)]
+    return Task(
+        kind="next token" if carried.program.causal else "masked",
+        tokens=tuple(map(tuple, host_ids(examples.tokens, carried.at).tolist())),
+        scored=tuple(tuple(positions.tolist()) for positions in scored),
+        targets=tuple(tuple(of_text.tolist()) for of_text in targets),
+    )
 
 
 def truth_of(carried: Carried) -> Truth:
@@ -22,19 +35,13 @@ def truth_of(carried: Carried) -> Truth:
     Raises:
         ValueError: A head that the program uses is not needed, or another one is.
     """
-    program, task = carried.program, task_of(carried)
-    effects = effects_of(carried, task)
-    used = {(head.layer, carried.heads.places[head.layer][head.head]): head for head in program.heads}
-    for layer, rises in enumerate(effects.single):
-        for head, rise in enumerate(rises):
-            if (rise <= NEEDED) if (layer, head) in used else (abs(rise) >= NOT_NEEDED):
-                found = f"Without L{layer} H{head} of {program.name} the loss rises by {rise:.3g}"
-                raise ValueError(f"{found}, against its design.")
-    places = [(layer, head) for layer in range(len(program.layers)) for head in range(carried.heads.number)]
-    return Truth(
-        name=f"{carried.host}-rasp-{program.name}",
+    program, at, task = carried.program, carried.at, task_of(carried)
+    used = {at.place(head.layer, head.head): head for head in program.heads}
+    places = [(layer, head) for layer in range(len(program.layers)) for head in range(at.n_heads)]
+    truth = Truth(
+        name=f"{at.host}-rasp-{program.name}",
         seed=program.seed,
-        host=carried.host,
+        host=at.host,
         family=f"rasp {program.name}",
         noise="none",
         heads=tuple(_head(place, used.get(place)) for place in places),
@@ -43,12 +50,14 @@ def truth_of(carried: Carried) -> Truth:
         harmful=(),
         redundant_sets=(),
         backups=(),
-        effects=effects,
+        effects=effects(carried.model, task, ()),
     )
+    if found := faults(truth):
+        raise ValueError(f"{truth.name}: {'; '.join(found)}.")
+    return truth
 
 
-def _head(place: Head, facts: ProgramHead | None) -> HeadTruth:
-    layer, head = place
-    if facts is None:
-        return HeadTruth(layer, head, "uniform", 0, "nothing", False, "no weights")
-    return HeadTruth(layer, head, facts.looks_at, facts.offset, facts.writes, True, facts.description)
+def _head(place: Head, used: ProgramHead | None) -> HeadTruth:
+    if used is None:
+        return HeadTruth(*place, "uniform", 0, "nothing", needed=False, description="all tokens: it has no weights")
+    return HeadTruth(*place, used.looks_at, used.offset, used.writes, needed=True, description=used.description)

@@ -7,7 +7,8 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
 
-from benchmarks.planted.rasp.checks import compared, selected_share
+from benchmarks.planted.measured import output_projections
+from benchmarks.planted.rasp.carrying import carried, compared, selected_share, tokenizer
 from benchmarks.planted.rasp.compiled import (
     FIRST,
     NO_TARGET,
@@ -17,7 +18,6 @@ from benchmarks.planted.rasp.compiled import (
     Examples,
     ProgramHead,
 )
-from benchmarks.planted.rasp.hosts import carried, tokenizer
 from benchmarks.planted.rasp.truths import truth_of
 from benchmarks.planted.truth import Truth
 
@@ -92,9 +92,7 @@ def evaluated(program: CompiledProgram, text: np.ndarray) -> np.ndarray:
 
 @pytest.fixture(params=[1, -1, 2], ids=["previous", "next", "two back"])
 def model(request):
-    result = carried(compiled(request.param))
-    result.model.set_attn_implementation("eager")
-    return result
+    return carried(compiled(request.param))
 
 
 def test_a_plain_model_writes_what_the_compiled_weights_write(model):
@@ -106,24 +104,24 @@ def test_a_plain_model_writes_what_the_compiled_weights_write(model):
 
 def test_changed_weights_are_noticed(model):
     with torch.no_grad():
-        model.projections[0].weight.mul_(0.9)
+        output_projections(model.model)[0].weight.mul_(0.9)
     assert compared(model).outputs > 0.05
 
 
 def test_only_the_head_of_the_program_is_needed(model):
     truth = truth_of(model)
-    place = model.heads.places[0][0]
+    place = model.at.places[0][0]
     assert truth.needed == ((0, place),)
     without, others = truth.effects.single[0][place], np.delete(truth.effects.single[0], place)
     # Without the head no value is put out, and all words of the host are equally likely.
-    assert truth.effects.loss + without == pytest.approx(np.log(len(model.words)), abs=1e-4)
+    assert truth.effects.loss + without == pytest.approx(np.log(len(model.at.words)), abs=1e-4)
     assert np.abs(others).max() < 1e-9
     assert [head.writes for head in truth.heads if not head.needed] == ["nothing"] * 3
 
 
 def test_a_head_without_effect_is_refused(model):
     idle = replace(model.program.heads[0], head=1)
-    with pytest.raises(ValueError, match=r"Without L0 H\d of equal the loss rises by .*, against its design"):
+    with pytest.raises(ValueError, match=r"needed are .*, and damage is measured without"):
         truth_of(replace(model, program=replace(model.program, heads=(idle,))))
 
 
