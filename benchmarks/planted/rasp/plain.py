@@ -26,7 +26,7 @@ class Layout:
 
     host: Host
     words: tuple[str, ...]
-    """Of the host, by id: its special ones, the inputs, and values that are no inputs."""
+    """Of the host, by id: its special ones, values that are no inputs, and the inputs."""
     input_ids: tuple[int | None, ...]
     """Of each token of the program's vocabulary; None for padding."""
     output_ids: tuple[int, ...]
@@ -49,7 +49,9 @@ def layout(program: CompiledProgram) -> Layout:
     """
     host: Host = "gpt2" if program.causal else "bert"
     inputs = [first_token(host) if word == FIRST else word for word in program.vocabulary]
-    words = tuple(dict.fromkeys((*SPECIAL[host], *(word for word in inputs if word != PADDING), *program.values)))
+    # Inputs come last, since probe texts draw their tokens from all but the first of a vocabulary.
+    answers = [value for value in program.values if value not in inputs]
+    words = tuple(dict.fromkeys((*SPECIAL[host], *answers, *(word for word in inputs if word != PADDING))))
     stream, n_used, size = program.layers[0].query.shape
     n_heads = max(n_used, LEAST_HEADS)
     random = np.random.default_rng(program.seed)
