@@ -16,6 +16,8 @@ from benchmarks.planted.weights import Attention, Layer, Mlp, Weights
 
 LEAST_HEADS: Final = 4
 """Of a layer of the host; heads that the program does not use have no weights."""
+LEAST_POSITIONS: Final = 16
+"""Of a host, so that texts for trial fit; those after the longest input of a program mean nothing to its heads."""
 LOGIT: Final = 20.0
 """Of the token that the program puts out; all others have 0."""
 
@@ -78,10 +80,12 @@ def plain_weights(program: CompiledProgram, at: Layout) -> Weights:
     for embedding, index in zip(program.tokens, at.input_ids, strict=True):
         if index is not None:
             tokens[index] = _tensor(embedding)
+    positions = torch.zeros(max(LEAST_POSITIONS, len(program.positions)), stream)
+    positions[: len(program.positions)] = _tensor(program.positions)
     unembedding[list(at.output_ids)] = _tensor(LOGIT * program.readout.T)
     return Weights(
         tokens=tokens,
-        positions=_tensor(program.positions),
+        positions=positions,
         segments=torch.zeros(2, stream) if at.host == "bert" else None,
         layers=tuple(_layer(layer, places, at) for layer, places in zip(program.layers, at.places, strict=True)),
         unembedding=unembedding,
