@@ -12,8 +12,8 @@ from typing import Final
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, PreTrainedModel
 from transformers.utils import logging
 
-from benchmarks.planted.looks import attention_as_stated
-from benchmarks.planted.measured import attention, effects
+from benchmarks.planted.looks import measured_attention
+from benchmarks.planted.measured import effects
 from benchmarks.planted.statements import faults
 from benchmarks.planted.truth import FILE, Effects, Truth
 
@@ -66,12 +66,8 @@ def difference(first: Effects, second: Effects) -> float:
 
 
 def _attention_faults(truth: Truth, model: PreTrainedModel) -> list[str]:
-    whole = attention(model, truth.task)
-    off = attention(model, truth.task, off=[pair.main for pair in truth.backups])
-    backups, found = {pair.backup for pair in truth.backups}, []
-    for head in truth.heads:
-        seen = (off if head.place in backups else whole)[head.layer][:, head.head]
-        share = attention_as_stated(head, truth.host, truth.task, seen)
+    found = []
+    for head, share in zip(truth.heads, measured_attention(model, truth)):
         if (share is None) != (head.attention is None) or abs((share or 0) - (head.attention or 0)) > TOLERANCE:
             found.append(f"{head.place} gives {share} to what it looks at, and {head.attention} is written")
     return found

@@ -68,8 +68,9 @@ class Function:
 
     def truth(self, layer: int, head: int, *, is_needed: bool) -> HeadTruth:
         """What is known about the head at a place."""
-        looks_at = "backup induction" if self.backs_up and self.looks_at == "induction" else self.looks_at
-        looks_at = "induction" if looks_at == "pointed" else looks_at
+        looks_at = "induction" if self.looks_at == "pointed" else self.looks_at
+        if self.backs_up:
+            looks_at = "backup induction" if looks_at == "induction" else "backup"
         writes = f"negative {self.writes}" if self.strength < 0 else self.writes
         return HeadTruth(layer, head, looks_at, self.offset, writes, is_needed)
 

@@ -9,7 +9,7 @@ from typing import Final
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import (
     BertConfig,
     BertForMaskedLM,
@@ -150,7 +150,7 @@ def _llama(weights: Weights) -> PreTrainedModel:
     return model
 
 
-def _copy_attention(attention: Attention, width: int, module: torch.nn.Module, names: tuple[str, str, str]) -> None:
+def _copy_attention(attention: Attention, width: int, module: nn.Module, names: tuple[str, str, str]) -> None:
     query, key, value = (getattr(module, name) for name in names)
     query.weight.copy_(read_twice(attention.query.flatten(0, 1), width))
     query.bias.copy_(attention.query_bias.flatten())
@@ -159,7 +159,7 @@ def _copy_attention(attention: Attention, width: int, module: torch.nn.Module, n
     value.weight.copy_(read_twice(attention.value.flatten(0, 1), width))
 
 
-def _copy_mlp(mlp: Mlp, width: int, inner: torch.nn.Module, outer: torch.nn.Module, *, is_transposed: bool) -> None:
+def _copy_mlp(mlp: Mlp, width: int, inner: nn.Linear, outer: nn.Linear, *, is_transposed: bool) -> None:
     into, out = read_twice(mlp.inner, width), twice(mlp.outer.T, width).T
     inner.weight.copy_(into.T if is_transposed else into)
     outer.weight.copy_(out.T if is_transposed else out)

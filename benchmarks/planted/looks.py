@@ -6,42 +6,52 @@ from typing import Final
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
+from transformers import PreTrainedModel
 
-from benchmarks.planted.truth import HeadTruth, Host, Task
+from benchmarks.planted.measured import attention
+from benchmarks.planted.rotary import NEAR
+from benchmarks.planted.truth import HeadTruth, Host, Task, Truth
 from benchmarks.planted.vocabulary import AUXILIARIES, NAMES, SPECIAL, VERBS, token_id
 
 Keys = Bool[Tensor, "text query key"]
 
 
-def attention_as_stated(
-    head: HeadTruth, host: Host, task: Task, attention: Float[Tensor, "text query key"]
-) -> float | None:
-    """Mean attention that queries give to the keys that the head is stated to look at.
+def measured_attention(model: PreTrainedModel, truth: Truth) -> tuple[float | None, ...]:
+    """Mean attention that queries give to the keys that each head is stated to look at.
 
     Args:
-        head: What is stated.
-        host: Whose ids the texts hold.
-        task: The texts.
-        attention: Of this head.
+        model: With eager attention.
+        truth: What is stated. A backup is to look where its main head looks, and is measured while that is off.
 
-    Returns: From 0 to 1, over the queries that have such keys. Of heads that spread their attention: the part that it
-        shares with an even one. None for a head without a function, where no query has such keys, and for a head of a
-        compiled program, whose selector is known to its compiler alone.
+    Returns: For each head from 0 to 1, over the queries that have such keys. Of heads that spread their attention: the
+        part that it shares with an even one. None for a head without a function, where no query has such keys, and for
+        a head of a compiled program, whose selector is known to its compiler alone.
     """
-    if head.looks_at == "nothing" or head.description:
+    mains = {pair.backup: pair.main for pair in truth.backups}
+    heads = {head.place: head for head in truth.heads}
+    whole, off = attention(model, truth.task), attention(model, truth.task, off=list(mains.values()))
+    return tuple(
+        _share(heads[mains.get(place, place)], truth, (off if place in mains else whole)[place[0]][:, place[1]])
+        for place in heads
+    )
+
+
+def _share(head: HeadTruth, truth: Truth, given: Float[Tensor, "text query key"]) -> float | None:
+    """Of the attention that is given, the part that a head that looks like this one would give to its keys."""
+    if head.looks_at not in KEYS or head.description:
         return None
-    tokens = torch.tensor(task.tokens)
+    tokens = torch.tensor(truth.task.tokens)
     n_tokens = tokens.shape[1]
     visible = torch.ones(n_tokens, n_tokens, dtype=torch.bool)
-    visible = visible if host == "bert" else visible.tril()
-    keys = KEYS[head.looks_at](head, host, task, tokens) & visible
+    visible = visible if truth.host == "bert" else visible.tril()
+    keys = KEYS[head.looks_at](head, truth.host, truth.task, tokens) & visible
     queries = keys.any(-1)
     if not queries.any():
         return None
     if head.looks_at in ("uniform", "own segment"):
         even = keys / keys.sum(-1, keepdim=True).clamp(min=1)
-        return torch.minimum(attention, even).sum(-1)[queries].mean().item()
-    return (attention * keys).sum(-1)[queries].mean().item()
+        return torch.minimum(given, even).sum(-1)[queries].mean().item()
+    return (given * keys).sum(-1)[queries].mean().item()
 
 
 def _at_distance(head: HeadTruth, host: Host, task: Task, tokens: Tensor) -> Keys:
@@ -53,6 +63,11 @@ def _copies(head: HeadTruth, host: Host, task: Task, tokens: Tensor) -> Keys:
     is_word = tokens >= len(SPECIAL[host])
     is_same = tokens[:, :, None] == tokens[:, None]
     return is_same & is_word[:, :, None] & ~torch.eye(tokens.shape[1], dtype=torch.bool)
+
+
+def _duplicates(head: HeadTruth, host: Host, task: Task, tokens: Tensor) -> Keys:
+    copies = _copies(head, host, task, tokens)
+    return copies.tril(-NEAR) if host == "llama" else copies
 
 
 def _followers(head: HeadTruth, host: Host, task: Task, tokens: Tensor) -> Keys:
@@ -107,10 +122,9 @@ KEYS: Final[dict[str, Callable[[HeadTruth, Host, Task, Tensor], Keys]]] = {
     "previous": _at_distance,
     "next": _at_distance,
     "ruler": _at_distance,
-    "duplicate": _copies,
+    "duplicate": _duplicates,
     "induction": _followers,
     "half induction": _followers,
-    "backup induction": _followers,
     "sink": _first,
     "uniform": _all,
     "own segment": _segment,

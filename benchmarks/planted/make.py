@@ -9,7 +9,7 @@ from pathlib import Path
 
 from transformers.utils import logging
 
-from benchmarks.planted.models import specs, write
+from benchmarks.planted.models import made, save, specs
 from benchmarks.planted.truth import FILE
 
 
@@ -41,7 +41,8 @@ def main() -> None:
     for spec in chosen:
         if not (arguments.folder / spec.name / FILE).exists():
             started = time.monotonic()
-            truth = write(spec, arguments.folder / spec.name)
+            model, truth = made(spec)
+            save(model, truth, arguments.folder / spec.name)
             print(f"{spec.name}: loss {truth.effects.loss:.4f}, {time.monotonic() - started:.1f} s", flush=True)
 
 

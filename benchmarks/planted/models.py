@@ -13,8 +13,8 @@ from transformers import PreTrainedModel
 from benchmarks.planted import noise
 from benchmarks.planted.circuits import Circuit, circuit, circuit_names
 from benchmarks.planted.hosts import plain_model
-from benchmarks.planted.looks import attention_as_stated
-from benchmarks.planted.measured import attention, effects
+from benchmarks.planted.looks import measured_attention
+from benchmarks.planted.measured import effects
 from benchmarks.planted.plans import ARRANGEMENTS, Plan, fits, plan
 from benchmarks.planted.statements import EXACT, is_redundant, measured_harmful, measured_needed
 from benchmarks.planted.stream import position_embedding, segment_embedding, token_embedding, unembedding
@@ -101,18 +101,16 @@ def made(spec: Spec) -> tuple[PreTrainedModel, Truth]:
     return model, _truth(spec, planned, model, drawn_task(spec.host, heads, np.random.default_rng([spec.seed, 1])))
 
 
-def write(spec: Spec, folder: Path) -> Truth:
+def save(model: PreTrainedModel, truth: Truth, folder: Path) -> None:
     """Writes a planted model, its tokenizer and its truth into a folder, the truth last."""
-    model, truth = made(spec)
     model.save_pretrained(folder)
-    tokenizer(spec.host).save_pretrained(folder)
+    tokenizer(truth.host).save_pretrained(folder)
     truth.write(folder)
-    return truth
 
 
-def drawn_task(host: Host, heads: Circuit, random: np.random.Generator) -> Task:
+def drawn_task(host: Host, heads: Circuit, random: np.random.Generator, n_texts: int = N_TEXTS) -> Task:
     """The task of a circuit, with texts drawn anew."""
-    return task(host, [heads.text(random) for _ in range(N_TEXTS)])
+    return task(host, [heads.text(random) for _ in range(n_texts)])
 
 
 def _weights(host: Host, planned: Plan, random: np.random.Generator) -> Weights:
@@ -132,10 +130,10 @@ def _disturb(model: PreTrainedModel, spec: Spec, heads: Circuit) -> None:
         noise.blur(model)
     elif spec.noise == "trained":
         random = np.random.default_rng([spec.seed, 2])
-        noise.add_noise(model, 2, spec.seed)
-        noise.train(model, [drawn_task(spec.host, heads, random) for _ in range(noise.STEPS)])
+        noise.add_noise(model, noise.BEFORE_TRAINING, spec.seed)
+        noise.train(model, lambda: drawn_task(spec.host, heads, random, noise.TRAINING_TEXTS))
     elif spec.noise != "none":
-        noise.add_noise(model, int(spec.noise.removeprefix("gaussian ")), spec.seed)
+        noise.add_noise(model, noise.LEVELS[int(spec.noise.removeprefix("gaussian ")) - 1], spec.seed)
 
 
 def _truth(spec: Spec, planned: Plan, model: PreTrainedModel, texts: Task) -> Truth:
@@ -146,15 +144,14 @@ def _truth(spec: Spec, planned: Plan, model: PreTrainedModel, texts: Task) -> Tr
         needed, harmful = measured_needed(measured), measured_harmful(measured)
         redundant = tuple(heads for heads in redundant if is_redundant(heads, measured))
         backups = tuple(pair for pair in backups if is_redundant((pair.main, pair.backup), measured))
-    off = attention(model, texts, off=[pair.main for pair in backups])
-    whole, later = attention(model, texts), {pair.backup for pair in backups}
-    heads = []
-    for layer, functions in enumerate(planned.grid):
-        for head, function in enumerate(functions):
-            stated = function.truth(layer, head, is_needed=(layer, head) in needed)
-            seen = (off if stated.place in later else whole)[layer][:, head]
-            heads.append(replace(stated, attention=attention_as_stated(stated, spec.host, texts, seen)))
-    return Truth(
-        spec.name, spec.seed, spec.host, spec.family, spec.noise, tuple(heads), texts, needed, harmful, redundant,
-        backups, measured,
+    heads = tuple(
+        function.truth(layer, head, is_needed=(layer, head) in needed)
+        for layer, functions in enumerate(planned.grid)
+        for head, function in enumerate(functions)
+    )
+    truth = Truth(
+        spec.name, spec.seed, spec.host, spec.family, spec.noise, heads, texts, needed, harmful, redundant, backups,
+        measured,
     )  # fmt: skip
+    looks = measured_attention(model, truth)
+    return replace(truth, heads=tuple(replace(head, attention=share) for head, share in zip(heads, looks)))

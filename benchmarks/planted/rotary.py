@@ -18,7 +18,7 @@ N_FAST: Final = 30
 GREATEST_SUM: Final = 4.0
 """Of the moduli of a head's weights on cosines and sines; what more would sharpen, noise would blur."""
 NEAR: Final = 4
-"""A head that avoids its own position may avoid distances below this one, too."""
+"""A head that avoids its own position may avoid distances below this one, too: it finds no copy that is so near."""
 
 
 class Rotary:

@@ -10,6 +10,8 @@ LEAST_RISE: Final = 0.1
 """Rise of the loss, in nats, from which a head is needed; and part of the greatest rise of one head."""
 LEAST_ATTENTION: Final = 0.95
 """Attention that a head of an exact model gives to what it looks at."""
+LEAST_EVEN_ATTENTION: Final = 0.7
+"""The same of one that spreads its attention: what is even is the first to bend under noise."""
 GREATEST_LOSS: Final = 0.1
 """Of an exact model and of a trained one, in nats; one with a suppressor has up to GREATEST_SUPPRESSED_LOSS."""
 GREATEST_SUPPRESSED_LOSS: Final = 2.0
@@ -64,6 +66,7 @@ def faults(truth: Truth) -> list[str]:
     if truth.noise not in EXACT:
         return found
     for head in truth.heads:
-        if head.attention is not None and head.attention < LEAST_ATTENTION:
+        least = LEAST_EVEN_ATTENTION if head.looks_at in ("uniform", "own segment") else LEAST_ATTENTION
+        if head.attention is not None and head.attention < least:
             found.append(f"{head.place} gives {head.attention:.3f} to what it looks at ({head.looks_at})")
     return found

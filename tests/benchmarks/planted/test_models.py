@@ -4,13 +4,16 @@ from collections import Counter
 from dataclasses import replace
 from functools import cache
 
+import numpy as np
 import pytest
 import torch
 from transformers import AutoTokenizer
 
-from benchmarks.planted import check, measured, statements
-from benchmarks.planted.models import Spec, made, spec_named, specs, write
+from benchmarks.planted import check, measured, noise, statements
+from benchmarks.planted.circuits import circuit
+from benchmarks.planted.models import Spec, drawn_task, made, save, spec_named, specs
 from benchmarks.planted.truth import Truth
+from benchmarks.planted.vocabulary import WORDS, first_token, tokenizer, vocabulary
 
 CHOSEN = (
     Spec("gpt2", "induction", "suppressed", "none", 1),
@@ -51,23 +54,13 @@ class TestEachHost:
 
     def test_a_saved_model_answers_the_same_and_is_found_right(self, spec, tmp_path):
         model, truth = model_and_truth(spec)
-        assert write(spec, tmp_path) == truth
+        save(model, truth, tmp_path)
         given = measured.inputs(truth.task)
         with torch.no_grad():
             again = check.opened(tmp_path)(**given).logits
             torch.testing.assert_close(again, model(**given).logits, atol=1e-4, rtol=1e-4)
+        assert Truth.read(tmp_path) == truth
         assert check.faults_of(tmp_path) == []
-
-    def test_the_saved_tokenizer_reads_the_words_of_the_task(self, spec, tmp_path):
-        _, truth = model_and_truth(spec)
-        write(spec, tmp_path)
-        tokenizer = AutoTokenizer.from_pretrained(tmp_path)
-        ids = list(truth.task.tokens[0])
-        words = [word for word in tokenizer.convert_ids_to_tokens(ids) if word not in ("<s>", "[CLS]", "[SEP]")]
-        first = " ".join(words)
-        assert [number for number in tokenizer(first)["input_ids"] if number != tokenizer.sep_token_id] == [
-            number for number in ids if number != tokenizer.sep_token_id
-        ]
 
 
 def rises(truth):
@@ -75,7 +68,8 @@ def rises(truth):
 
 
 def test_a_head_that_is_stated_wrongly_is_found(tmp_path, monkeypatch, capsys):
-    truth = write(CHOSEN[0], tmp_path / "model")
+    model, truth = model_and_truth(CHOSEN[0])
+    save(model, truth, tmp_path / "model")
     head = next(head for head in truth.heads if head.looks_at == "previous")
     wrong = replace(head, looks_at="sink", offset=0)
     others = tuple(wrong if other is head else other for other in truth.heads)
@@ -96,6 +90,17 @@ def test_a_set_that_is_not_redundant_is_found():
     assert statements.faults(replace(truth, redundant_sets=(halves,))) == [f"{halves} are not redundant"]
 
 
+def test_a_backup_looks_at_the_first_token_while_its_main_head_acts():
+    model, truth = model_and_truth(CHOSEN[1])
+    ((layer, head),) = (pair.backup for pair in truth.backups)
+    scored = [list(row) for row in truth.task.scored]
+    given = measured.attention(model, truth.task)[layer][:, head]
+    assert all((given[row, places, 0] > 0.99).all() for row, places in enumerate(scored))
+    stated = next(each for each in truth.heads if each.place == (layer, head))
+    assert stated.looks_at == "backup induction"
+    assert stated.attention > 0.99
+
+
 def test_there_are_over_a_hundred_models_and_a_quarter_is_trained():
     noises = Counter(spec.noise for spec in specs())
     assert len({spec.name for spec in specs()}) == len(specs()) > 100
@@ -111,7 +116,28 @@ def test_a_model_is_found_by_its_name():
         spec_named("x")
 
 
-def test_a_truth_reads_as_it_was_written(tmp_path):
-    _, truth = model_and_truth(CHOSEN[3])
-    truth.write(tmp_path)
-    assert Truth.read(tmp_path) == truth
+@pytest.mark.parametrize("host", ["gpt2", "bert", "llama"])
+def test_a_saved_tokenizer_reads_all_words_and_adds_the_special_tokens(host, tmp_path):
+    tokenizer(host).save_pretrained(tmp_path)
+    saved = AutoTokenizer.from_pretrained(tmp_path)
+    ids = saved(" ".join(WORDS))["input_ids"]
+    first, *_ = words = saved.convert_ids_to_tokens(ids)
+    assert first == first_token(host)
+    assert [word for word in words if word in WORDS] == list(WORDS)
+    assert len(saved) == len(vocabulary(host))
+    if host == "bert":
+        pair = saved(*WORDS[:2])
+        assert pair["token_type_ids"] == [0, 0, 0, 1, 1]
+        assert saved.convert_ids_to_tokens(pair["input_ids"])[2::2] == ["[SEP]", "[SEP]"]
+
+
+def test_noise_and_training_leave_no_weight_as_it_was_and_the_task_solved():
+    spec = Spec("gpt2", "previous", "single", "none", 7)
+    heads = circuit(spec.circuit, spec.host, np.random.default_rng(0))
+    (model, truth), (before, _) = made(spec), made(spec)
+    noise.add_noise(model, noise.BEFORE_TRAINING, seed=0)
+    random = np.random.default_rng(1)
+    noise.train(model, lambda: drawn_task(spec.host, heads, random, 1))
+    for (name, value), was in zip(model.named_parameters(), before.parameters()):
+        assert (value != was).float().mean() > 0.99, name
+    assert measured.loss(model, truth.task) < 0.01
