@@ -24,7 +24,8 @@ def measured_attention(model: PreTrainedModel, truth: Truth) -> tuple[float | No
         truth: What is stated. A backup is to look where its main head looks, and is measured while that is off.
 
     Returns: For each head from 0 to 1, over the queries that have such keys. Of heads that spread their attention: the
-        part that it shares with an even one. None for a head without a function, and where no query has such keys.
+        part that it shares with an even one. None for a head without a function, where no query has such keys, and for
+        a head of a compiled program, whose selector is known to its compiler alone.
     """
     mains = {pair.backup: pair.main for pair in truth.backups}
     heads = {head.place: head for head in truth.heads}
@@ -37,7 +38,7 @@ def measured_attention(model: PreTrainedModel, truth: Truth) -> tuple[float | No
 
 def _share(head: HeadTruth, truth: Truth, given: Float[Tensor, "text query key"]) -> float | None:
     """Of the attention that is given, the part that a head that looks like this one would give to its keys."""
-    if head.looks_at not in KEYS:
+    if head.looks_at not in KEYS or head.description:
         return None
     tokens = torch.tensor(truth.task.tokens)
     n_tokens = tokens.shape[1]

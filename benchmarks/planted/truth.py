@@ -26,6 +26,8 @@ LooksAt = Literal[
     "backup",
     "backup induction",
     "half induction",
+    "same token",
+    "program",
     "nothing",
 ]
 
@@ -39,8 +41,8 @@ class HeadTruth:
     layer: int
     head: int
     looks_at: LooksAt
-    """*nothing*: no function, such as random weights. *backup*: the first token while the main head acts, and
-    while that is off what that one looks at."""
+    """*nothing*: no function, such as random weights. *same token*: equal tokens, itself included. *backup*: the first
+    token while the main head acts, and while that is off what that one looks at."""
     offset: int
     """Tokens back from the query (next: -1); 0 where the head does not look at a fixed distance."""
     writes: str
@@ -49,6 +51,8 @@ class HeadTruth:
     attention: float | None = None
     """Measured on the texts of the task: the part that it gives to what it looks at, from 0 to 1; of heads that spread
     theirs, the part shared with an even one; of a backup, while the main head is off. None where no text tells."""
+    description: str = ""
+    """Of a head of a compiled program: what its selector selects, in words."""
 
     @property
     def place(self) -> Head:
@@ -64,7 +68,8 @@ class Task:
     tokens: tuple[tuple[int, ...], ...]
     """Token ids of each text, special tokens included."""
     scored: tuple[tuple[int, ...], ...]
-    """Positions of each text whose logits predict the targets; in a masked task these hold the mask token."""
+    """Positions of each text whose logits predict the targets; in a masked task these hold the mask token, but in a
+    compiled program the token that is read."""
     targets: tuple[tuple[int, ...], ...]
     """Token id that is right at each scored position."""
     segments: tuple[tuple[int, ...], ...] | None = None
