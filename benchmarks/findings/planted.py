@@ -122,9 +122,9 @@ def report_wrong(models: Sequence[ModelGrades]) -> None:
                 case = (noise, statement.about, statement.states, statement.texts, statement.verdict)
                 place = (statement.layer, statement.head)
                 cases.setdefault((*case, looks[place]), []).append(f"{model.truth.name} L{place[0]} H{place[1]}")
-    ordered = sorted(cases.items(), key=lambda case: (case[0][0] != "low", -len(case[1])))
-    for case, places in ordered[:MOST_CASES]:
-        row(*case, len(places), len({place.split()[0] for place in places}), places[0])
+    ordered = sorted(cases.items(), key=lambda item: (item[0][0] != "low", -len(item[1])))
+    for said, places in ordered[:MOST_CASES]:
+        row(*said, len(places), len({place.split()[0] for place in places}), places[0])
     if len(ordered) > MOST_CASES:
         print(f"\nAnd {len(ordered) - MOST_CASES} more such cases, each rarer or at more noise.")
 

@@ -26,6 +26,7 @@ from benchmarks.planted.grades.records import (
     by_head,
 )
 from benchmarks.planted.measured import output_projections
+from benchmarks.planted.statements import EXACT
 from benchmarks.planted.truth import HeadTruth
 
 N_PROBES: Final = 4
@@ -55,9 +56,16 @@ def copying(opened: Opened, refuse: Callable[[Refusal], None]) -> Iterator[State
     for head, row in zip(opened.truth.heads, table.itertuples(), strict=True):
         looks = truth_of(LOOKS, head, opened.truth, bool(there[head.place]))
         yield _statement(head, LOOKS.states, looks, row.in_looks, row.looks)
-        yield _statement(head, "writes it", head.writes == "token", row.in_writes, row.times)
-        for states, sign, writes in (("copies by its weights", 1, "token"), ("suppresses", -1, "negative token")):
-            yield _statement(head, states, head.writes == writes, row.ov_sign * sign > LEAST_SIGN, row.ov_sign)
+        yield _statement(head, "writes it", _writes("token", head, opened), row.in_writes, row.times)
+        for states, sign, written in (("copies by its weights", 1, "token"), ("suppresses", -1, "negative token")):
+            truth = _writes(written, head, opened)
+            yield _statement(head, states, truth, row.ov_sign * sign > LEAST_SIGN, row.ov_sign)
+
+
+def _writes(written: str, head: HeadTruth, opened: Opened) -> bool | None:
+    """Whether a head writes this; None where noise or training may have had it write what it was not designed to."""
+    is_designed = head.writes == written
+    return is_designed if is_designed or opened.truth.noise in EXACT else None
 
 
 def _statement(head: HeadTruth, states: str, truth: bool | None, holds: bool, score: float) -> Statement:
