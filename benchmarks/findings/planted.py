@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from benchmarks.planted.grades.importance import MEAN_ABLATION
 from benchmarks.planted.grades.peers import NotRun, PeerScores, not_run, peer_scores
 from benchmarks.planted.grades.places import FOLDER, GRADES, PEERS
 from benchmarks.planted.grades.ranks import auroc
@@ -41,6 +42,8 @@ HEAD_TYPES: Final = {
 }
 """Roles by the names of TransformerLens."""
 MOST_CASES: Final = 15
+IN_NATS: Final = ("ablation", MEAN_ABLATION, "attribution against zero", "attribution against mean")
+"""Measures that estimate a rise of the loss, so that a sum of them can be compared with that of a set."""
 
 
 def main() -> None:
@@ -173,7 +176,7 @@ def report_together(models: Sequence[ModelGrades]) -> None:
         found = together(scored)
         row(
             measure, mean_cell(found.redundant), found.redundant.models, mean_cell(found.backups),
-            found.backups.models, short_cell(found.told),
+            found.backups.models, short_cell(found.told) if measure in IN_NATS else "none",
         )  # fmt: skip
 
 
