@@ -95,8 +95,8 @@ samples: $(VENV)/test-installed
 pages: $(VENV)/test-installed programs
 	$(BIN)/python -m pytest tests/browser --numprocesses=$(PROCESSES) --dist=loadfile
 
-# All but those that put under stress rather than measure.
-BENCHMARKS := $(filter-out benchmarks/shared/% $(addprefix benchmarks/, serving/soak.py serving/run_kills.py corpora/corpus_kills.py), \
+# All but those that put under stress rather than measure, and those that want to be told a folder.
+BENCHMARKS := $(filter-out benchmarks/shared/% benchmarks/planted/% $(addprefix benchmarks/, serving/soak.py serving/run_kills.py corpora/corpus_kills.py), \
     $(wildcard benchmarks/*/[a-z]*.py))
 bench: $(VENV)/test-installed programs
 	for module in $(subst /,.,$(BENCHMARKS:.py=)); do $(BIN)/python -m $$module || exit 1; done
