@@ -1,0 +1,176 @@
+"""EAP, EAP-IG and exact patching of nodes, by the package of MIB's circuit track, on pairs of clean and corrupted text.
+
+The track's program takes its tasks from a hub and needs CUDA. This calls the function that it calls, `attribute_node`,
+with the planted task, and differs in three ways: tokens are given as they are, a text has several scored positions,
+and what the package puts on CUDA is put on the processor.
+"""
+
+import tomllib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import eap.attribute_node
+import eap.evaluate
+import torch
+from corrupted_texts import corrupted_texts
+from eap.graph import Graph
+from planted_folder import NotRunnable, causal_model, logits_differ, reference_logits, say_of_each, versions
+from torch.overrides import TorchFunctionMode
+from transformer_lens import HookedTransformer, HookedTransformerConfig
+from transformer_lens.pretrained.weight_conversions import convert_gpt2_weights, convert_llama_weights
+from transformers import PreTrainedModel
+
+N_TEXTS: Final = 4
+IG_STEPS: Final = 5
+"""As the track's program has it."""
+METHODS: Final = ("EAP", "EAP-IG-inputs", "exact")
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Where a text is scored, the right token there, and the one that the corrupted text leads to."""
+
+    positions: list[int]
+    targets: list[int]
+    foils: list[int]
+
+
+Pair = tuple[torch.Tensor, torch.Tensor, Scored]
+"""Clean and corrupted tokens, each 1 x position."""
+
+
+class OnProcessor(TorchFunctionMode):
+    """Tensors that are asked for on CUDA lie on the processor."""
+
+    def __torch_function__(self, function: Callable, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = dict(kwargs or {})
+        if kwargs.get("device") == "cuda":
+            kwargs["device"] = "cpu"
+        return function(*args, **kwargs)
+
+
+def says(folder: Path, planted: dict[str, Any]) -> dict[str, Any]:
+    reference = causal_model(folder, planted)
+    model = hooked(reference)
+    differ = logits_differ(model, reference_logits(reference, planted), planted)
+    corrupted, how = corrupted_texts(planted, N_TEXTS)
+    pairs = list(scored_pairs(model, planted, corrupted))
+    scores = {}
+    for metric in (logit_difference, cross_entropy):
+        for method in METHODS:
+            graph = Graph.from_model(model, node_scores=True)
+            with OnProcessor():
+                eap.attribute_node.attribute_node(model, graph, pairs, metric, method, ig_steps=IG_STEPS, quiet=True)
+            scores[f"{method}, {metric.__name__.replace('_', ' ')}"] = of_heads(graph)
+    return {
+        "tool": "MIB attribute_node",
+        "version": f"eap {eap_version()}, " + versions("transformer-lens", "transformers", "torch"),
+        "licence": "MIT",
+        "says": "importance",
+        "settings": {"texts": len(pairs), "corrupted": how, "IG steps": IG_STEPS, "intervention": "patching"},
+        "logits_differ": differ,
+        "scores": scores,
+    }
+
+
+def hooked(reference: PreTrainedModel) -> HookedTransformer:
+    """The same model in TransformerLens, its weights as they are: nothing folded, nothing centred."""
+    convert = {"gpt2": convert_gpt2_weights, "llama": convert_llama_weights}
+    cfg = HookedTransformerConfig(**hooked_config(reference.config))
+    model = HookedTransformer(cfg)
+    model.load_and_process_state_dict(
+        convert[reference.config.model_type](reference, cfg),
+        fold_ln=False,
+        center_writing_weights=False,
+        center_unembed=False,
+        fold_value_biases=False,
+    )
+    model.cfg.use_attn_result = model.cfg.use_split_qkv_input = model.cfg.use_hook_mlp_in = True
+    model.cfg.ungroup_grouped_query_attention = True
+    model.requires_grad_(False)
+    model.embed.W_E.requires_grad_(True)  # so that activations have gradients, of which alone the package has a use
+    return model
+
+
+def hooked_config(config: Any) -> dict[str, Any]:
+    """The fields of TransformerLens for a configuration of transformers."""
+    fields = {
+        "n_layers": config.num_hidden_layers,
+        "d_model": config.hidden_size,
+        "n_heads": config.num_attention_heads,
+        "d_head": getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads,
+        "n_ctx": config.max_position_embeddings,
+        "d_vocab": config.vocab_size,
+        "device": "cpu",
+    }
+    if config.model_type == "gpt2":
+        return fields | {
+            "d_mlp": config.n_inner or 4 * config.n_embd,
+            "act_fn": config.activation_function,
+            "eps": config.layer_norm_epsilon,
+            "normalization_type": "LN",
+            "use_attn_scale": config.scale_attn_weights,
+        }
+    if config.model_type == "llama":
+        grouped = config.num_key_value_heads != config.num_attention_heads
+        return fields | {
+            "d_mlp": config.intermediate_size,
+            "act_fn": config.hidden_act,
+            "eps": config.rms_norm_eps,
+            "normalization_type": "RMS",
+            "final_rms": True,
+            "gated_mlp": True,
+            "positional_embedding_type": "rotary",
+            "rotary_adjacent_pairs": False,
+            "rotary_dim": fields["d_head"],
+            "rotary_base": config.rope_parameters["rope_theta"],
+            "n_key_value_heads": config.num_key_value_heads if grouped else None,
+        }
+    raise NotRunnable(f"Nothing carries {config.model_type} over to the tool.")
+
+
+@torch.no_grad()
+def scored_pairs(model: HookedTransformer, planted: dict[str, Any], corrupted: list[list[int]]) -> Iterator[Pair]:
+    """Each text with its corrupted one, and the token, not the target, that this one makes most likely."""
+    task = planted["task"]
+    for tokens, other, positions, targets in zip(task["tokens"], corrupted, task["scored"], task["targets"]):
+        logits = model(torch.tensor([other]))[0, positions]
+        logits[range(len(targets)), targets] = -torch.inf
+        yield torch.tensor([tokens]), torch.tensor([other]), Scored(positions, targets, logits.argmax(-1).tolist())
+
+
+def logit_difference(logits: torch.Tensor, _clean: Any, _lengths: Any, scored: Scored) -> torch.Tensor:
+    """How far the foils' logits are above the targets': the track's measure, as a loss."""
+    at, rows = logits[0, scored.positions], range(len(scored.positions))
+    return (at[rows, scored.foils] - at[rows, scored.targets]).mean()
+
+
+def cross_entropy(logits: torch.Tensor, _clean: Any, _lengths: Any, scored: Scored) -> torch.Tensor:
+    """The loss in nats per scored position."""
+    return torch.nn.functional.cross_entropy(logits[0, scored.positions], torch.tensor(scored.targets))
+
+
+def eap_version() -> str:
+    """The version of the EAP package in its checkout."""
+    project = Path(eap.__file__).parents[2] / "pyproject.toml"
+    return tomllib.loads(project.read_text("utf-8"))["project"]["version"]
+
+
+def of_heads(graph: Graph) -> list[list[float]]:
+    """The scores of the attention heads, layer x head, of all nodes of the graph."""
+    return [
+        [float(graph.nodes[f"a{layer}.h{head}"].score) for head in range(graph.cfg["n_heads"])]
+        for layer in range(graph.cfg["n_layers"])
+    ]
+
+
+def tokens_as_given(_model: Any, tokens: torch.Tensor, _most: Any = None) -> tuple:
+    """What the package asks of a tokenizer, for tokens that need none: with attention mask, lengths and positions."""
+    return tokens, torch.ones_like(tokens), torch.tensor([tokens.shape[1]] * len(tokens)), tokens.shape[1]
+
+
+if __name__ == "__main__":
+    eap.attribute_node.tokenize_plus = eap.evaluate.tokenize_plus = tokens_as_given
+    say_of_each(says)
