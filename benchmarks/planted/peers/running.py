@@ -27,15 +27,14 @@ def python_of(tool: Tool, environments: Path) -> Path:
     return python
 
 
-def run(tool: Tool, python: Path, models: Sequence[Path], output: Path, checkout: Path | None) -> None:
+def run(tool: Tool, python: Path, models: Sequence[Path], output: Path, sources: Path | None) -> None:
     """Have a tool score the models that have no result of it yet; one at which it breaks off is noted and passed.
 
     Args:
         output: the folder of the tool's results.
-        checkout: the sources of the tool, where it has no package.
+        sources: where the tool's package lies, if pip does not install it.
     """
-    path = os.pathsep.join(map(str, (checkout / "src",) if checkout else ()))
-    environment = {**os.environ, "PYTHONPATH": path, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+    environment = {**os.environ, "PYTHONPATH": str(sources or ""), "HF_HUB_OFFLINE": "1", "WANDB_MODE": "disabled"}
     while waiting := [model for model in models if not done(model, output)]:
         started = subprocess.Popen(
             (python, tool.worker, output, *waiting), env=environment, stderr=subprocess.PIPE, text=True

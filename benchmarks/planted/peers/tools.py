@@ -16,8 +16,10 @@ class Tool:
     worker: Path
     packages: tuple[str, ...]
     """What pip installs in its environment."""
-    checkout: bool = False
-    """Whether it also needs a checkout that no package index has, which a person gives."""
+    checkout: str | None = None
+    """The option that names a checkout of the tool's package, where no package index has it."""
+    sources: str = "."
+    """Where in the checkout the package lies."""
 
 
 @dataclass(frozen=True)
@@ -29,21 +31,14 @@ class NotRun:
     reason: str
 
 
+BASE: Final = ("torch==2.13.0", "transformers==5.23.0")
+HOOKED: Final = (*BASE, "transformer-lens==3.9.0")
+"""The last version with the class that EAP and ACDC are written for."""
 TOOLS: Final = (
-    Tool(
-        "detect-head", WORKERS / "detect_head.py", ("torch==2.13.0", "transformers==5.23.0", "transformer-lens==4.3.0")
-    ),
-    Tool(
-        "node-attribution",
-        WORKERS / "node_attribution.py",
-        ("torch==2.13.0", "transformers==5.23.0", "transformer-lens==3.9.0", "matplotlib"),
-        checkout=True,
-    ),
-    Tool(
-        "head-gating",
-        WORKERS / "head_gating.py",
-        ("torch==2.13.0", "transformers==5.23.0", "nam-causal-head-gating==0.1.0"),
-    ),
+    Tool("detect-head", WORKERS / "detect_head.py", (*BASE, "transformer-lens==4.3.0")),
+    Tool("node-attribution", WORKERS / "node_attribution.py", (*HOOKED, "matplotlib"), "eap", "src"),
+    Tool("head-gating", WORKERS / "head_gating.py", (*BASE, "nam-causal-head-gating==0.1.0")),
+    Tool("acdc", WORKERS / "acdc_edges.py", (*HOOKED, "networkx", "plotly", "pygraphviz", "cmapy"), "acdc"),
 )
 
 NEVER_RUN: Final = (
