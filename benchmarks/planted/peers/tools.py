@@ -48,6 +48,12 @@ NEVER_RUN: Final = (
         "It reads its tasks from a hub, has no option for others, and asks for CUDA. Its function attribute_node, of "
         "the EAP package, is run instead on the planted tasks (node-attribution).",
     ),
+    NotRun(
+        "MIB attribute_node, method exact",
+        None,
+        "It breaks off with an IndexError at the node of the logits, for which there is no place among the nodes' "
+        "scores (EAP 2.0.0). Its evaluate_graph is asked instead, with one graph for each head.",
+    ),
     NotRun("auto-circuit 1.0.1 (ACDC, EAP)", None, "Neither the package nor its repository has a licence."),
     NotRun(
         "circuitkit 0.2.0 (ACDC and others)",

@@ -1,8 +1,9 @@
 """EAP, EAP-IG and exact patching of nodes, by the package of MIB's circuit track, on pairs of clean and corrupted text.
 
 The track's program takes its tasks from a hub and needs CUDA. This calls the function that it calls, `attribute_node`,
-with the planted task, and differs in three ways: tokens are given as they are, a text has several scored positions,
-and what the package puts on CUDA is put on the processor.
+with the planted task, and differs in four ways: tokens are given as they are, a text has several scored positions,
+what the package puts on CUDA is put on the processor, and exact patching is asked of the package's `evaluate_graph`,
+with one graph for each head, since `attribute_node` breaks off there.
 """
 
 import tomllib
@@ -24,7 +25,7 @@ from transformer_lens import HookedTransformer
 N_TEXTS: Final = 4
 IG_STEPS: Final = 5
 """As the track's program has it."""
-METHODS: Final = ("EAP", "EAP-IG-inputs", "exact")
+METHODS: Final = ("EAP", "EAP-IG-inputs")
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,9 @@ class Scored:
 
 Pair = tuple[torch.Tensor, torch.Tensor, Scored]
 """Clean and corrupted tokens, each 1 x position."""
+
+
+Metric = Callable[[torch.Tensor, Any, Any, Scored], torch.Tensor]
 
 
 class OnProcessor(TorchFunctionMode):
@@ -56,13 +60,14 @@ def says(folder: Path, planted: dict[str, Any]) -> dict[str, Any]:
     differ = logits_differ(model, reference_logits(reference, planted), planted)
     corrupted, how = corrupted_texts(planted, N_TEXTS)
     pairs = list(scored_pairs(model, planted, corrupted))
-    scores = {}
-    for metric in (logit_difference, cross_entropy):
-        for method in METHODS:
-            graph = Graph.from_model(model, node_scores=True)
-            with OnProcessor():
-                eap.attribute_node.attribute_node(model, graph, pairs, metric, method, ig_steps=IG_STEPS, quiet=True)
-            scores[f"{method}, {metric.__name__.replace('_', ' ')}"] = of_heads(graph)
+    metrics = (logit_difference, cross_entropy)
+    with OnProcessor():
+        scores = {
+            f"{method}, {named(metric)}": attributed(model, pairs, metric, method)
+            for metric in metrics
+            for method in METHODS
+        }
+        scores |= {f"exact, {named(metric)}": patched(model, pairs, metric) for metric in metrics}
     return {
         "tool": "MIB attribute_node",
         "version": f"eap {eap_version()}, " + versions("transformer-lens", "transformers", "torch"),
@@ -101,12 +106,35 @@ def eap_version() -> str:
     return tomllib.loads(project.read_text("utf-8"))["project"]["version"]
 
 
-def of_heads(graph: Graph) -> list[list[float]]:
-    """The scores of the attention heads, layer x head, of all nodes of the graph."""
-    return [
-        [float(graph.nodes[f"a{layer}.h{head}"].score) for head in range(graph.cfg["n_heads"])]
-        for layer in range(graph.cfg["n_layers"])
-    ]
+def attributed(model: HookedTransformer, pairs: list[Pair], metric: Metric, method: str) -> list[list[float]]:
+    """The package's estimates of what the metric rises by when a head is patched, layer x head."""
+    graph = Graph.from_model(model, node_scores=True)
+    eap.attribute_node.attribute_node(model, graph, pairs, metric, method, ig_steps=IG_STEPS, quiet=True)
+    return [[float(graph.nodes[name].score) for name in layer] for layer in head_nodes(model)]
+
+
+def patched(model: HookedTransformer, pairs: list[Pair], metric: Metric) -> list[list[float]]:
+    """What the metric does rise by when all that a head writes comes from the corrupted text, layer x head."""
+    before = eap.evaluate.evaluate_baseline(model, pairs, metric, quiet=True).mean()
+
+    def rise(name: str) -> float:
+        graph = Graph.from_model(model)
+        graph.in_graph |= graph.real_edge_mask
+        graph.nodes_in_graph[:] = True
+        for edge in graph.nodes[name].child_edges:
+            edge.in_graph = False
+        return float(eap.evaluate.evaluate_graph(model, graph, pairs, metric, quiet=True).mean() - before)
+
+    return [[rise(name) for name in layer] for layer in head_nodes(model)]
+
+
+def head_nodes(model: HookedTransformer) -> list[list[str]]:
+    """The names of the heads in the package's graphs, layer x head."""
+    return [[f"a{layer}.h{head}" for head in range(model.cfg.n_heads)] for layer in range(model.cfg.n_layers)]
+
+
+def named(metric: Metric) -> str:
+    return metric.__name__.replace("_", " ")
 
 
 def tokens_as_given(_model: Any, tokens: torch.Tensor, _most: Any = None) -> tuple:
