@@ -2,15 +2,20 @@
 
 import contextlib
 import io
+import sys
 from pathlib import Path
 from typing import Any, Final
 
 import torch
-from acdc.TLACDCExperiment import TLACDCExperiment
+import transformer_lens.config.hooked_transformer_config
 from corrupted_texts import corrupted_texts
 from hooked_model import hooked
 from planted_folder import causal_model, logits_differ, reference_logits, say_of_each, versions
 from transformer_lens import HookedTransformer
+
+# Where ACDC, which was written for TransformerLens 1, looks for it.
+sys.modules["transformer_lens.HookedTransformerConfig"] = transformer_lens.config.hooked_transformer_config
+import acdc.TLACDCExperiment  # noqa: E402
 
 N_TEXTS: Final = 2
 THRESHOLDS: Final = (0.01, 0.1, 1.0)
@@ -53,7 +58,9 @@ def heads_kept(
             changed = logits[rows, columns].log_softmax(-1)
             return torch.nn.functional.kl_div(changed, clean, log_target=True, reduction="batchmean")
 
-        experiment = TLACDCExperiment(model, texts, torch.tensor(corrupted), threshold, divergence)
+        experiment = acdc.TLACDCExperiment.TLACDCExperiment(
+            model, texts, torch.tensor(corrupted), threshold, divergence
+        )
         while experiment.current_node is not None:
             experiment.step()
     return {
@@ -64,4 +71,5 @@ def heads_kept(
 
 
 if __name__ == "__main__":
+    acdc.TLACDCExperiment.show = lambda *_, **__: None  # a picture of every step
     say_of_each(says)
