@@ -38,7 +38,7 @@ TOOLS: Final = (
     Tool("detect-head", WORKERS / "detect_head.py", (*BASE, "transformer-lens==4.3.0")),
     Tool("node-attribution", WORKERS / "node_attribution.py", (*HOOKED, "matplotlib"), "eap", "src"),
     Tool("head-gating", WORKERS / "head_gating.py", (*BASE, "nam-causal-head-gating==0.1.0")),
-    Tool(
+    Tool(  # pygraphviz is compiled, with the headers of Graphviz
         "acdc",
         WORKERS / "acdc_edges.py",
         (*HOOKED, "networkx", "plotly", "pygraphviz", "cmapy", "matplotlib==3.8.4"),
