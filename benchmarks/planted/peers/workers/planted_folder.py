@@ -51,7 +51,7 @@ def causal_model(folder: Path, planted: dict[str, Any]) -> PreTrainedModel:
         NotRunnable: it is an encoder.
     """
     if planted["task"]["kind"] != "next token":
-        raise NotRunnable("The tool takes decoders only, and this is an encoder.")
+        raise NotRunnable("Only decoders are given to this tool, and this is an encoder.")
     model = AutoModelForCausalLM.from_pretrained(folder, attn_implementation="eager", dtype=torch.float32)
     return model.eval().requires_grad_(False)
 
