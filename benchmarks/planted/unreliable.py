@@ -21,10 +21,10 @@ from attention_sieve.core.answering import find_in
 from attention_sieve.core.importance.analysis import IMPORTANCE_ANALYSIS
 from attention_sieve.core.importance.effects import Draws
 from attention_sieve.core.importance.finding import ImportanceFinding
-from attention_sieve.core.importance.measures import damage
+from attention_sieve.core.importance.measures import Values, damage
 from attention_sieve.core.importance.metrics import mean_score
 from attention_sieve.core.importance.settings import ImportanceSettings, MetricSettings
-from attention_sieve.core.importance.unreliable import UNSIGNED, errs, some_texts, unreliable_heads
+from attention_sieve.core.importance.unreliable import some_texts, unreliable_heads
 from benchmarks.planted.reading import planted, planted_folders
 from benchmarks.shared.markdown import header, row
 
@@ -61,10 +61,9 @@ def main(root: Path) -> None:
         found, rises = find_in(IMPORTANCE_ANALYSIS, model.reading, SETTINGS), np.array(model.truth.effects.single)
         furthest = max(furthest, float(np.abs(found.exact - rises).max()))
         for measure in found.unreliable:
-            is_signed = measure not in UNSIGNED
-            wrong = errs(found.values[measure][None], rises[None], is_signed=is_signed)[0] & (np.abs(rises) > HARDLY)
+            wrong = _marked(measure, found, rises[None]) & (np.abs(rises) > HARDLY)
             for n_texts in N_TEXTS:
-                marked = _marked(found, measure, n_texts)
+                marked = _marked(measure, found, _resampled(found, n_texts))
                 by_measure[measure, n_texts].add(wrong, marked)
                 by_noise[model.truth.noise, n_texts].add(wrong, marked)
     print(f"{len(folders)} models; ablation differs from that by hooks by at most {furthest:.2g} nats.")
@@ -75,15 +74,14 @@ def main(root: Path) -> None:
             row(key, n_texts, marks.n_wrong, shares[0], marks.n_right, shares[1])
 
 
-def _marked(found: ImportanceFinding, name: str, n_texts: int) -> Bool[np.ndarray, "layer head"]:
-    """Heads that are marked if so many of the texts are compared."""
-    compared = some_texts(len(found.items), n_texts)
-    outcomes = [found.answers[0][index] for index in compared]
-    weights = np.zeros((SETTINGS.resamples, len(found.items)))
-    weights[:, compared] = Draws([None] * len(compared), SETTINGS.resamples).weights
-    measure = next(measure for measure in found.measures if measure.name == name)
-    ablation = damage(outcomes, mean_score("loss"))
-    return unreliable_heads(measure, ablation, weights, compared, is_signed=name not in UNSIGNED)
+def _marked(measure: str, found: ImportanceFinding, damage_in: Values) -> Bool[np.ndarray, "layer head"]:
+    return unreliable_heads(measure, found.values[measure], damage_in, has_sign=True)
+
+
+def _resampled(found: ImportanceFinding, n_texts: int) -> Values:
+    """Damage in resamples, if so many of the texts are compared."""
+    outcomes = [found.answers[0][index] for index in some_texts(len(found.items), n_texts)]
+    return damage(outcomes, mean_score("loss")).over(Draws([None] * len(outcomes), SETTINGS.resamples).weights)
 
 
 def _share(part: int, whole: int) -> str:

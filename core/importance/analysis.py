@@ -86,11 +86,11 @@ IMPORTANCE_COLUMNS: Final = {
     **HEAD_COLUMNS,
     "value": "importance of the head; larger is more important",
     "unreliable": "whether a first-order measure (gradients, attributions, relevance) errs, as where a softmax or a "
-    f"prediction is saturated: it gives at most {NOTHING:.0%} of its greatest value to a head whose damage by ablation "
-    f"is at least {LEAST_DAMAGE:.0%} of the greatest, or the wrong sign to one with at least {NOTHING:.0%}, in 95% of "
-    "resamples of the texts; empty for other measures",
-    "exact": "damage by ablation of a head for which the measure is unreliable, over the same texts: all of them, or "
-    f"with --no-ablation {LOOKED_AT} of them",
+    f"prediction is saturated: it gives at most {NOTHING:.0%} of its greatest value (attributions: of the damage) to a "
+    f"head whose damage by ablation is at least {LEAST_DAMAGE:.0%} of the greatest, or the wrong sign to one with at "
+    f"least {NOTHING:.0%}, in 95% of resamples of the ablated texts; empty for other measures",
+    "exact": "damage by ablation of a head for which the measure is unreliable, over all texts, or with --no-ablation "
+    f"over {LOOKED_AT} of them",
 }
 AGREEMENT_COLUMNS: Final = {
     "measure": "name of the measure",

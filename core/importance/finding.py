@@ -13,7 +13,7 @@ from attention_sieve.core.importance.measures import Measure, damage
 from attention_sieve.core.importance.metrics import Score, TextOutcomes
 from attention_sieve.core.importance.per_text import LabelledText
 from attention_sieve.core.importance.settings import AblationSettings, ImportanceSettings
-from attention_sieve.core.importance.unreliable import ESTIMATES, FIRST_ORDER, UNSIGNED, some_texts, unreliable_heads
+from attention_sieve.core.importance.unreliable import ESTIMATES, FIRST_ORDER, some_texts, unreliable_heads
 from attention_sieve.core.importance.wording import verdict_facts, without_verdict
 
 
@@ -143,19 +143,15 @@ class ImportanceFinding:
     @cached_property
     def unreliable(self) -> dict[str, Bool[np.ndarray, "layer head"]]:
         """By first-order measure: heads for which it errs, as ablation shows; no measure of another ablation."""
-        ablation, settings = self.ablation, self.settings
-        if ablation is None:
+        if self.ablation is None:
             return {}
-        draws = Draws([self.items[index].text.document for index in self.compared], settings.resamples)
-        weights = np.zeros((settings.resamples, len(self.items)))
-        weights[:, self.compared] = draws.weights
-        has_sign = settings.metric_settings.metric != "output"  # a change of the text vector neither helps nor harms
+        metric, replaced_by = self.settings.metric_settings.metric, self.settings.replace
+        draws = Draws([self.items[index].text.document for index in self.compared], self.settings.resamples)
+        resampled = self.ablation.over(draws.weights)
         return {
-            measure.name: unreliable_heads(
-                measure, ablation, weights, self.compared, is_signed=has_sign and measure.name not in UNSIGNED
-            )
-            for measure in self.cheap.measures
-            if measure.name in FIRST_ORDER and ESTIMATES.get(measure.name, settings.replace) == settings.replace
+            name: unreliable_heads(name, values, resampled, has_sign=metric != "output")
+            for name, values in self.values.items()
+            if name in FIRST_ORDER and ESTIMATES.get(name, replaced_by) == replaced_by
         }
 
     def unreliable_heads(self, measure: str) -> list[Head]:

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from attention_sieve.core.importance.measures import Measure, Values, Weights
+from attention_sieve.core.importance.measures import Values
 from attention_sieve.core.importance.question import Replace
 from attention_sieve.core.importance.verdicts import ALPHA
 
@@ -32,32 +32,23 @@ def some_texts(n_texts: int, n_wanted: int = LOOKED_AT) -> Int[np.ndarray, " wan
     return np.linspace(0, n_texts - 1, min(n_texts, n_wanted)).round().astype(int)
 
 
-def errs(values: Values, damage: Values, *, is_signed: bool) -> Bool[np.ndarray, "corpus layer head"]:
-    """Heads that matter, and to which a measure gives nothing or, where its sign means something, the opposite sign.
+def unreliable_heads(
+    name: str, values: Float[np.ndarray, "layer head"], damage: Values, *, has_sign: bool
+) -> Bool[np.ndarray, "layer head"]:
+    """Heads that clearly matter, and to which a first-order measure gives nothing, or the wrong sign.
 
     Args:
-        values: of the measure.
-        damage: by ablation, over the same texts; below 0 for a head whose removal helps.
+        name: of the measure.
+        values: of the measure; compared with the damage itself where they estimate it, else as a share of the greatest.
+        damage: by ablation, in resamples of the texts; below 0 for a head whose removal helps.
+        has_sign: whether the damage helps or harms.
+
+    Returns: where that is so in at least 95% of the resamples.
     """
     size, given = np.nan_to_num(np.abs(damage)), np.nan_to_num(np.abs(values))
     greatest = size.max(axis=(-2, -1), keepdims=True)
-    is_missed = (size >= LEAST_DAMAGE * greatest) & (given <= NOTHING * given.max(axis=(-2, -1), keepdims=True))
-    is_opposite = (size >= NOTHING * greatest) & (values * damage < 0)
-    return (size > ROUNDING) & (is_missed | (is_opposite & is_signed))
-
-
-def unreliable_heads(
-    measure: Measure, ablation: Measure, weights: Weights, compared: Int[np.ndarray, " compared"], *, is_signed: bool
-) -> Bool[np.ndarray, "layer head"]:
-    """Heads for which a first-order measure errs in at least 95% of the resamples of the texts.
-
-    Args:
-        measure: over all texts.
-        ablation: the damage over those that are compared.
-        weights: of all texts in each resample; 0 for those that are not compared.
-        compared: their indices among all texts.
-        is_signed: whether the sign of both means something.
-    """
-    found = errs(measure.over(weights), ablation.over(weights[:, compared]), is_signed=is_signed)
-    share: Float[np.ndarray, "layer head"] = found.mean(axis=0)
+    unit = size if name in ESTIMATES else given.max()
+    is_missed = (size >= LEAST_DAMAGE * greatest) & (given <= NOTHING * unit)
+    is_opposite = (size >= NOTHING * greatest) & (values * damage < 0) & (has_sign and name not in UNSIGNED)
+    share: Float[np.ndarray, "layer head"] = ((size > ROUNDING) & (is_missed | is_opposite)).mean(axis=0)
     return share >= 1 - ALPHA

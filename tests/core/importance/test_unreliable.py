@@ -13,7 +13,7 @@ from attention_sieve.core.importance.metrics import TextOutcomes
 from attention_sieve.core.importance.per_text import LabelledText, TextOutputs, TextSlopes
 from attention_sieve.core.importance.question import HEAD_OUTPUTS, slopes_question
 from attention_sieve.core.importance.settings import ImportanceSettings, MetricSettings
-from attention_sieve.core.importance.unreliable import errs, some_texts
+from attention_sieve.core.importance.unreliable import some_texts, unreliable_heads
 from attention_sieve.core.importance.usage import importance_summary
 from attention_sieve.core.texts.text import Text
 
@@ -25,11 +25,21 @@ have the wrong sign, the fifth has it, too, but hardly matters."""
 SIGNED = [False, True, False, True, False, True, False]
 
 
+def marked(values, damage, name="relevance", has_sign=True):
+    return unreliable_heads(name, np.array([values]), np.array([[damage]], float), has_sign=has_sign)[0].tolist()
+
+
 def test_a_measure_errs_that_gives_nothing_or_the_wrong_sign_to_a_head_that_matters():
-    values, damage = np.array([[VALUES]]), np.array([[DAMAGE]])
-    assert errs(values, damage, is_signed=True)[0, 0].tolist() == SIGNED
-    assert errs(np.abs(values), damage, is_signed=False)[0, 0].tolist() == [False, True, *[False] * 5]
-    assert not errs(values, damage * 1e-6, is_signed=True).any(), "all of it may be rounding"
+    assert marked(VALUES, DAMAGE) == SIGNED
+    missed = [False, True, *[False] * 5]
+    assert marked(np.abs(VALUES), DAMAGE, "gradient per text") == missed
+    assert marked(VALUES, np.abs(DAMAGE), has_sign=False) == missed
+    assert not any(marked(VALUES, np.array(DAMAGE) * 1e-6)), "all of it may be rounding"
+
+
+def test_an_attribution_is_nothing_beside_the_damage_that_it_estimates():
+    assert marked([2e-6, -1e-6, 1e-6], [11, 9, 0.5], "attribution against zero") == [True, True, False]
+    assert marked([2e-6, -1e-6, 1e-6], [11, 9, 0.5]) == [False, True, False]
 
 
 def test_texts_are_looked_at_all_over_the_corpus():
@@ -64,23 +74,18 @@ def test_a_head_is_marked_only_where_other_texts_like_these_would_mark_it():
     assert found.unreliable["attribution against zero"].tolist() == [[False, True, False]]
     assert found.unreliable_heads("attribution against zero") == [(0, 1)]
     table = IMPORTANCE_ANALYSIS.table(found).set_index(["measure", "head"]).loc["attribution against zero"]
-    assert table["exact"].tolist() == [
-        pytest.approx(NAN, nan_ok=True),
-        pytest.approx(11 / 6),
-        pytest.approx(NAN, nan_ok=True),
-    ]
+    assert table["exact"].to_numpy() == pytest.approx([NAN, 11 / 6, NAN], nan_ok=True)
 
 
 def test_whole_documents_are_drawn():
-    by_text = [[2]] * 10 + [[-2]] * 2
-    estimates = [[-1]] * 12
+    by_text, estimates = [[2]] * 10 + [[-2]] * 2, [[-1]] * 12
     assert finding(by_text, estimates, LOSS).unreliable["attribution against zero"][0, 1]
     documents = ["a"] * 10 + ["b"] * 2
     assert not finding(by_text, estimates, LOSS, documents=documents).unreliable["attribution against zero"][0, 1]
 
 
 @pytest.mark.parametrize(
-    ("name", "settings", "marked"),
+    ("name", "settings", "is_marked"),
     [
         ("relevance", LOSS, True),
         ("gradient per text", LOSS, False),
@@ -90,9 +95,11 @@ def test_whole_documents_are_drawn():
         ("confidence", LOSS, None),
     ],
 )
-def test_a_sign_counts_where_it_means_something_and_an_estimate_for_the_ablation_that_it_is_of(name, settings, marked):
+def test_a_sign_counts_where_it_means_something_and_an_estimate_for_the_ablation_that_it_is_of(
+    name, settings, is_marked
+):
     unreliable = finding([[2]] * 5, [[-1]] * 5, settings, name).unreliable
-    assert (unreliable[name][0, 1] if name in unreliable else None) == marked
+    assert (unreliable[name][0, 1] if name in unreliable else None) == is_marked
 
 
 def test_without_ablation_eight_texts_are_compared_and_the_command_says_so():
