@@ -1,5 +1,6 @@
 """The analysis of backups as a value: heads that look at the same, ablated together."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -56,21 +57,15 @@ NO_BACKUPS_OF_VECTORS: Final = (
 
 
 def backup_table(finding: BackupFinding) -> "pd.DataFrame":
-    """A row per set of heads, with BACKUP_COLUMNS.
-
-    Raises: AnalysisError if no two heads look at the same.
-    """
+    """A row per set of heads, with BACKUP_COLUMNS; none if no two heads look at the same."""
     import pandas as pd
 
-    if not finding.sets:
-        raise AnalysisError(
-            f"No two heads look at the same: their attention differs by more than {SAME:g} nats, of at most "
-            f"{np.log(2):.2f}. So none is known that could stand in for another."
-        )
     effects = finding.effects
     tested = {name: getattr(effects, name) for name in BACKUP_COLUMNS if hasattr(effects, name)}
     heads = [",".join(f"{layer}-{head}" for layer, head in heads) for heads in finding.sets]
-    return pd.DataFrame({"heads": heads, "distance": finding.distances, **tested, "redundant": finding.is_redundant})
+    return pd.DataFrame(
+        {"heads": pd.array(heads, "str"), "distance": finding.distances, **tested, "redundant": finding.is_redundant}
+    )
 
 
 def _backups(ask: Ask, items: Items, settings: AblationSettings) -> tuple[BackupAnswers]:
@@ -96,6 +91,17 @@ def _backups(ask: Ask, items: Items, settings: AblationSettings) -> tuple[Backup
     return (BackupAnswers(sets=sets, distances=distances, alone=alone, together=together[:, : len(sets)]),)
 
 
+def _notes(finding: BackupFinding) -> Iterator[str]:
+    """That no two heads look at the same, or which tests are not possible."""
+    if not finding.sets:
+        yield (
+            f"No two heads look at the same: their attention differs by more than {SAME:g} nats, of at most "
+            f"{np.log(2):.2f}. So none is known that could stand in for another."
+        )
+    elif finding.without_verdict:
+        yield finding.without_verdict
+
+
 def check_no_vectors(_: Reading[LabelledText], settings: AblationSettings) -> None:
     """Raise AnalysisError for a change of the text vector."""
     if settings.metric_settings.metric == "output":
@@ -117,6 +123,7 @@ BACKUP_ANALYSIS: Final[Analysis[LabelledText, LabelledText, BackupAnswers, Ablat
     usage=Usage(
         command=None,
         inputs=LABELLED_TEXTS,
+        notes=_notes,
         example=Example(keywords='tokenizer=sieve.load("bundled").tokenizer', model="model", before=A_DECODER),
     ),
 )

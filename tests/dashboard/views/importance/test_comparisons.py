@@ -18,7 +18,7 @@ from attention_sieve.core.importance.metrics import TextOutcomes
 from attention_sieve.core.importance.per_text import LabelledText
 from attention_sieve.core.importance.settings import ImportanceSettings, MetricSettings
 from attention_sieve.core.statistics.by_role import compare_by_role
-from attention_sieve.core.texts.text import Text
+from attention_sieve.core.texts.text import Text, read_typed
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.files.provenance import lines_of
 from attention_sieve.dashboard.samples import read_sample
@@ -102,15 +102,19 @@ def test_sentences_say_which_heads_stand_in_for_one_another():
 def test_heads_that_look_at_the_same_are_switched_off_together_and_a_text_vector_is_not_enough(
     opened, small, tmp_path, monkeypatch
 ):
-    folder = small("bert", "MaskedLM")
+    at = opened(backups.TAB, checkpoint=small("bert", "MaskedLM"), metric="predicted words")
+    assert backups.NONE_ALIKE in told(at, "look at the same, so")
+    folder = small("bert", "MaskedLM", initializer_range=0.02)  # all heads attend nearly evenly
     at = opened(backups.TAB, checkpoint=folder)
     assert [each.value for each in at.info if "text vector" in each.value] == [backups.OF_VECTORS]
-    at = opened(backups.TAB, checkpoint=folder, metric="predicted words")
+    texts = "the cat sat on the mat.\na dog chased two birds."
+    at = opened(backups.TAB, checkpoint=folder, metric="predicted words", corpus_text=texts)
     assert not said(at)
     shown = table(at, "beyond")
     assert list(shown) == list(BACKUP_COLUMNS)
     monkeypatch.chdir(tmp_path)
-    (line,) = command_of(at, "sets of heads")
+    (tmp_path / "texts.jsonl").write_bytes(lines_of(read_typed(texts)))
+    (line,) = command_of(at, "table of sets of heads")
     assert main(line) == 0
     pd.testing.assert_frame_equal(
         shown.reset_index(drop=True), pd.read_parquet("backups.parquet"), check_dtype=False, rtol=1e-4, atol=1e-6
