@@ -31,7 +31,11 @@ class Counts:
 def main(root: Path) -> None:
     counts: dict[tuple[str, str], Counts] = defaultdict(Counts)
     for folder in planted_folders(root):
-        truth, found = _found(folder)
+        try:
+            truth, found = _found(folder)
+        except AnalysisError as error:
+            print(f"{folder.name} is not counted: {error}")
+            continue
         planted_sets = _planted(truth)
         for key in ((truth.family if planted_sets else "others", truth.noise), ("all", "all")):
             of_kind = counts[key]
@@ -49,10 +53,7 @@ def main(root: Path) -> None:
 
 def _found(folder: Path) -> tuple[Truth, Sets]:
     model = planted(folder)
-    try:
-        finding = find_in(BACKUP_ANALYSIS, model.reading, BACKUP_ANALYSIS.settings)
-    except AnalysisError:  # no two heads look at the same
-        return model.truth, set()
+    finding = find_in(BACKUP_ANALYSIS, model.reading, BACKUP_ANALYSIS.settings)
     return model.truth, {frozenset(finding.sets[index]) for index in finding.redundant}
 
 

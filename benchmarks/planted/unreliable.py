@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from attention_sieve.core.answering import find_in
+from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.analysis import IMPORTANCE_ANALYSIS
 from attention_sieve.core.importance.effects import Draws
 from attention_sieve.core.importance.finding import ImportanceFinding
@@ -57,7 +58,11 @@ def main(root: Path) -> None:
     by_noise: dict[tuple[str, int], Marks] = defaultdict(Marks)
     folders, furthest = planted_folders(root), 0.0
     for folder in folders:
-        model = planted(folder)
+        try:
+            model = planted(folder)
+        except AnalysisError as error:
+            print(f"{folder.name} is not counted: {error}")
+            continue
         found, rises = find_in(IMPORTANCE_ANALYSIS, model.reading, SETTINGS), np.array(model.truth.effects.single)
         furthest = max(furthest, float(np.abs(found.exact - rises).max()))
         for measure in found.unreliable:

@@ -219,10 +219,14 @@ def _measured(
         return ablated(ask, items, settings), cheap
     if not any(measure.name in FIRST_ORDER for measure in cheap.measures):
         return None, cheap
+    compared = tuple(items[index] for index in compared_texts(len(items), settings))
     try:
-        return ablated(ask, tuple(items[index] for index in compared_texts(len(items), settings)), settings), cheap
+        outcomes = ablated(ask, compared, settings)
+        if len(outcomes) < len(compared):
+            raise AnalysisError("Some of the texts that are compared are too long. Leave out such texts.")
     except AnalysisError as error:
         return None, replace(cheap, left_out=(*cheap.left_out, ("a comparison with ablation", str(error))))
+    return outcomes, cheap
 
 
 def _check_halves(reading: Reading[LabelledText], _: AblationSettings) -> None:

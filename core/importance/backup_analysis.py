@@ -76,11 +76,11 @@ def _backups(ask: Ask, items: Items, settings: AblationSettings) -> tuple[Backup
     metric, texts = settings.metric_settings.metric, [item.text for item in items]
     if metric == "output":
         raise AnalysisError(NO_BACKUPS_OF_VECTORS)
-    some = [texts[index] for index in some_texts(len(texts))]
-    distances = np.mean(ask(BACKUP_DISTANCES, some, "comparing heads with each one off"), axis=0, dtype=float)
     outputs = ask(HEAD_OUTPUTS, texts, "outputs of heads")
     shortest = min(texts, key=lambda text: sum(map(len, text.segments)))  # any text would do
-    size = output_measures(outputs, *ask(OUTPUT_WEIGHTS, [shortest], "weights of outputs"))[0].values(len(texts))
+    size = output_measures(outputs, *ask(OUTPUT_WEIGHTS, [shortest], "weights of outputs"))[0].values(len(outputs))
+    some = [shortest, *(texts[index] for index in some_texts(len(texts)) if texts[index] != shortest)]
+    distances = np.mean(ask(BACKUP_DISTANCES, some, "comparing heads with each one off"), axis=0, dtype=float)
     sets = sets_of_alike(distances, size > NOTHING**2 * np.nanmax(size))  # of squares
     means = mean_outputs(outputs) if settings.replace == "mean" else None
     alone = ablated(ask, items, settings)

@@ -54,7 +54,7 @@ def sets_of_alike(
     sets = [(int(rows[pair]), int(columns[pair])) for pair in nearest]
     for group in _groups(either, writes.ravel()):
         sets += [group, *(combinations(group, len(group) - 1) if len(group) > 3 else ())]
-    return tuple(tuple(divmod(head, n_heads) for head in heads) for heads in sets)
+    return tuple(tuple(divmod(head, n_heads) for head in heads) for heads in dict.fromkeys(sets))
 
 
 def nearer_way(
@@ -65,18 +65,19 @@ def nearer_way(
 
 
 def _groups(either: Float[np.ndarray, " pair"], writes: Bool[np.ndarray, " head"]) -> list[tuple[int, ...]]:
-    """Three or more heads of which any two look at the same; of too many, those that write."""
+    """Three or more heads of which any two look at the same, and those of them that write; not too many of either."""
     from scipy.cluster.hierarchy import fcluster, linkage  # takes half a second
 
     if len(writes) < 3:
         return []
-    numbers, groups = fcluster(linkage(np.minimum(either, 2 * SAME), "complete"), SAME, "distance"), []
+    numbers = fcluster(linkage(np.minimum(either, 2 * SAME), "complete"), SAME, "distance")
+    groups = dict[tuple[int, ...], None]()
     for number in np.unique(numbers):
-        group = np.flatnonzero(numbers == number)
-        group = group if len(group) <= MOST_IN_SET else group[writes[group]]
-        if 3 <= len(group) <= MOST_IN_SET and writes[group].any():
-            groups.append(tuple(group.tolist()))
-    return groups
+        alike = np.flatnonzero(numbers == number)
+        for group in (alike, alike[writes[alike]]):
+            if 3 <= len(group) <= MOST_IN_SET and writes[group].any():
+                groups[tuple(group.tolist())] = None
+    return list(groups)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -56,12 +56,12 @@ def backups(importance: Importance) -> None:
 def _one_set(importance: Importance, finding: BackupFinding, facts: dict[str, str]) -> None:
     """One set that stands in for itself: what each of its heads does alone, and all together."""
     left, right = halves()
-    names = {head_names(finding.sets[index]): index for index in finding.redundant}
+    names = {head_names(finding.sets[place]): place for place in finding.redundant}
     with right:
-        name = from_list(SET, dict.fromkeys(names, ""), key="backups", start=next(iter(names)), width=PICKER_WIDTH)
-        st.caption(numbers(finding, names[name]))
-    damages = {head_name(*head): float(finding.alone[head]) for head in finding.sets[names[name]]}
-    damages[TOGETHER] = float(finding.effects.together[names[name]])
+        index = from_list(SET, names, key="backups", start=next(iter(names)), width=PICKER_WIDTH)
+        st.caption(numbers(finding, index))
+    damages = {head_name(*head): float(finding.alone[head]) for head in finding.sets[index]}
+    damages[TOGETHER] = float(finding.effects.together[index])
     title = page_wording.damage_title(page_wording.SCORE_NAMES[importance.ablation.score.name])
     with left:
         chart("heads alone and together", damage_beside(damages, TOGETHER, title), facts)

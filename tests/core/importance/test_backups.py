@@ -76,6 +76,12 @@ def test_of_four_heads_that_look_at_the_same_all_and_three_are_ablated_too_and_o
     sets = sets_of_alike(distances_of(near), np.ones((2, 3), bool))
     assert [len(heads) for heads in sets] == [2] * 6 + [4] + [3] * 4
     assert sets[6] == tuple(alike)
+    writes = np.ones((2, 3), bool)
+    writes[1, 2] = False
+    assert [heads for heads in sets_of_alike(distances_of(near), writes) if len(heads) == 3] == [
+        tuple(alike[:3]),
+        *sets[8:],
+    ], "those that write are a group, too, which is tried once"
     zero, writes = np.zeros((1, MOST_IN_SET + 1) * 2), np.ones((1, MOST_IN_SET + 1), bool)
     many = sets_of_alike(zero, writes)
     assert {len(heads) for heads in many} == {2}
