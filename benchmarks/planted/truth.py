@@ -23,6 +23,7 @@ LooksAt = Literal[
     "delimiter",
     "syntactic",
     "retrieval",
+    "backup",
     "backup induction",
     "half induction",
     "nothing",
@@ -38,7 +39,8 @@ class HeadTruth:
     layer: int
     head: int
     looks_at: LooksAt
-    """*nothing*: no function, such as random weights."""
+    """*nothing*: no function, such as random weights. *backup*: the first token while the main head acts, and
+    while that is off what that one looks at."""
     offset: int
     """Tokens back from the query (next: -1); 0 where the head does not look at a fixed distance."""
     writes: str

@@ -58,7 +58,9 @@ def _one_set(importance: Importance, finding: BackupFinding, facts: dict[str, st
     left, right = halves()
     names = {head_names(finding.sets[place]): place for place in finding.redundant}
     with right:
-        index = from_list(SET, names, key="backups", start=next(iter(names)), width=PICKER_WIDTH)
+        index = finding.redundant[0]
+        if len(names) > 1:
+            index = from_list(SET, names, key="backups", start=next(iter(names)), width=PICKER_WIDTH)
         st.caption(numbers(finding, index))
     damages = {head_name(*head): float(finding.alone[head]) for head in finding.sets[index]}
     damages[TOGETHER] = float(finding.effects.together[index])
