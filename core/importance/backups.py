@@ -32,6 +32,8 @@ PAIRS_PER_HEAD: Final = 2
 """Pairs that are ablated, the nearest ones, as a multiple of the number of heads."""
 MOST_IN_SET: Final = 6
 """Most heads that are ablated together; of more that look at the same, pairs alone are."""
+MOST_IDLE: Final = 2
+"""Heads of a group that may look at the same and do nothing: it is also ablated without one or two of its heads."""
 HIDDEN: Final = 0.5
 """Share of the damage together that no head alone does, from which on heads stand in for one another."""
 
@@ -39,7 +41,7 @@ HIDDEN: Final = 0.5
 def sets_of_alike(
     distances: Float[np.ndarray, "layer head other_layer other_head"], writes: Bool[np.ndarray, "layer head"]
 ) -> tuple[Heads, ...]:
-    """Sets of heads that look at the same: the nearest pairs, groups, and each group without one of its heads.
+    """Sets of heads that look at the same: the nearest pairs, groups, and each group without one or two heads.
 
     Args:
         distances: of where each other head looks, while a head is off, from where it looks; NaN for removed heads.
@@ -53,8 +55,9 @@ def sets_of_alike(
     nearest = [pair for pair in np.argsort(either, kind="stable") if may_matter[pair]][: PAIRS_PER_HEAD * n_all]
     sets = [(int(rows[pair]), int(columns[pair])) for pair in nearest]
     for group in _groups(either, writes.ravel()):
-        sets += [group, *(combinations(group, len(group) - 1) if len(group) > 3 else ())]
-    return tuple(tuple(divmod(head, n_heads) for head in heads) for heads in dict.fromkeys(sets))
+        for size in range(max(3, len(group) - MOST_IDLE), len(group) + 1):
+            sets += combinations(group, size)
+    return tuple(tuple(divmod(head, n_heads) for head in heads) for heads in sets)
 
 
 def nearer_way(
@@ -65,19 +68,19 @@ def nearer_way(
 
 
 def _groups(either: Float[np.ndarray, " pair"], writes: Bool[np.ndarray, " head"]) -> list[tuple[int, ...]]:
-    """Three or more heads of which any two look at the same, and those of them that write; not too many of either."""
+    """Three or more heads of which any two look at the same; of too many, those that write."""
     from scipy.cluster.hierarchy import fcluster, linkage  # takes half a second
 
     if len(writes) < 3:
         return []
     numbers = fcluster(linkage(np.minimum(either, 2 * SAME), "complete"), SAME, "distance")
-    groups = dict[tuple[int, ...], None]()
+    groups = []
     for number in np.unique(numbers):
-        alike = np.flatnonzero(numbers == number)
-        for group in (alike, alike[writes[alike]]):
-            if 3 <= len(group) <= MOST_IN_SET and writes[group].any():
-                groups[tuple(group.tolist())] = None
-    return list(groups)
+        group = np.flatnonzero(numbers == number)
+        group = group if len(group) <= MOST_IN_SET else group[writes[group]]
+        if 3 <= len(group) <= MOST_IN_SET and writes[group].any():
+            groups.append(tuple(group.tolist()))
+    return groups
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
