@@ -183,7 +183,9 @@ def importance_table(finding: ImportanceFinding) -> "pd.DataFrame":
     for measure, values in finding.values.items():
         layer, head = (axis.ravel() for axis in np.indices(values.shape))
         errs = finding.unreliable.get(measure)
-        exact = np.full(values.shape, np.nan) if errs is None else np.where(errs, finding.exact, np.nan)
+        exact = np.full(values.shape, np.nan)
+        if errs is not None and finding.exact is not None:
+            exact[errs] = finding.exact[errs]
         parts.append(
             pd.DataFrame(
                 {

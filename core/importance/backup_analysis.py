@@ -1,7 +1,7 @@
 """The analysis of backups as a value: heads that look at the same, ablated together."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -108,7 +108,7 @@ def check_no_vectors(_: Reading[LabelledText], settings: AblationSettings) -> No
         raise AnalysisError(NO_BACKUPS_OF_VECTORS)
 
 
-BACKUP_ANALYSIS: Final[Analysis[LabelledText, LabelledText, BackupAnswers, AblationSettings, BackupFinding]] = Analysis(
+BACKUP_ANALYSIS: Final[Analysis[LabelledText, LabelledText, Any, AblationSettings, BackupFinding]] = Analysis(
     name="backups",
     sentence="Ablate heads that look at the same together, and measure what goes beyond the damage of each alone; a "
     "row per set of heads.",

@@ -53,7 +53,7 @@ def sets_of_alike(
     rows, columns = np.triu_indices(n_all, k=1)
     may_matter = (writes.ravel()[rows] | writes.ravel()[columns]) & (either <= SAME)
     nearest = [pair for pair in np.argsort(either, kind="stable") if may_matter[pair]][: PAIRS_PER_HEAD * n_all]
-    sets = [(int(rows[pair]), int(columns[pair])) for pair in nearest]
+    sets: list[tuple[int, ...]] = [(int(rows[pair]), int(columns[pair])) for pair in nearest]
     for group in _groups(either, writes.ravel()):
         for size in range(max(3, len(group) - MOST_IDLE), len(group) + 1):
             sets += combinations(group, size)

@@ -127,8 +127,9 @@ class ImportanceFinding:
     @cached_property
     def measures(self) -> tuple[Measure, ...]:
         """All measures, ablation first."""
-        is_left_out = self.settings.no_ablation or self.ablation is None
-        return self.cheap.measures if is_left_out else (self.ablation, *self.cheap.measures)
+        if self.settings.no_ablation or self.ablation is None:
+            return self.cheap.measures
+        return self.ablation, *self.cheap.measures
 
     @cached_property
     def values(self) -> dict[str, Float[np.ndarray, "layer head"]]:
@@ -156,10 +157,11 @@ class ImportanceFinding:
 
     def unreliable_heads(self, measure: str) -> list[Head]:
         """Heads for which a measure errs, as far as is known; first the one without which the score changes most."""
-        if self.exact is None or measure not in self.unreliable:
+        exact = self.exact
+        if exact is None or measure not in self.unreliable:
             return []
         heads = [(int(layer), int(head)) for layer, head in np.argwhere(self.unreliable[measure])]
-        return sorted(heads, key=lambda head: -abs(self.exact[head]))
+        return sorted(heads, key=lambda head: -abs(exact[head]))
 
     @cached_property
     def agreements(self) -> dict[str, Agreement]:
