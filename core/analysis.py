@@ -12,6 +12,7 @@ from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.copying.analysis import COPY_ANALYSIS
 from attention_sieve.core.coreference.analysis import COREFERENCE_ANALYSIS
 from attention_sieve.core.importance.analysis import ABLATION_ANALYSIS, IMPORTANCE_ANALYSIS, SINGLE_HEAD_ANALYSIS
+from attention_sieve.core.importance.backup_analysis import BACKUP_ANALYSIS
 from attention_sieve.core.passes.texts import prepare_all
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
@@ -32,6 +33,7 @@ ANALYSES: Final = (
     SIMILARITY_ANALYSIS,
     ABLATION_ANALYSIS,
     SINGLE_HEAD_ANALYSIS,
+    BACKUP_ANALYSIS,
     IMPORTANCE_ANALYSIS,
 )
 """For `attention_sieve.core.answering.find`."""

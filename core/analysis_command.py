@@ -120,7 +120,9 @@ def _run(analysis: AnyAnalysis, options: Namespace) -> None:
         if table.table is not None:
             write_table(output, table.table(finding), facts)
         elif table.analysis is not None:
-            write_reading(output, table.analysis, reading, table.settings(read.settings), read.facts)
+            further = write_reading(output, table.analysis, reading, table.settings(read.settings), read.facts)
+            for note in table.analysis.usage.notes(further):
+                print(note, file=sys.stderr)
 
 
 def _check_files(options: Namespace, second: Mapping[str, SecondTable]) -> None:

@@ -44,9 +44,10 @@ COMMANDS = {
     "copying": (["copying", "--rise", "0.01"], {"rise": 0.01}),
     "gradients": (["surface"], {}),
     "single_heads": (["ablate"], {}),
+    "backups": (["ablate", "--metric", "lm"], {}),
 }
 """The command of each analysis, and the same settings as keywords."""
-SECOND_FILES = {"gradients": "--gradients", "single_heads": "--keep-one"}
+SECOND_FILES = {"gradients": "--gradients", "single_heads": "--keep-one", "backups": "--backups"}
 """The option of an analysis that is written to a second file of its command."""
 
 

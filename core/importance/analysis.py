@@ -1,17 +1,24 @@
 """The analyses of importance as values: ablation of each head, keeping one head a layer, and cheaper measures."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from attention_sieve.core.answering import Analysis, Ask, Reading
 from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.importance.ablation import Items, ablated
+from attention_sieve.core.importance.backup_analysis import BACKUP_ANALYSIS, BACKUP_COLUMNS, check_no_vectors
 from attention_sieve.core.importance.effects import halves
-from attention_sieve.core.importance.finding import AblationFinding, CheapMeasures, ImportanceFinding, metric_facts
+from attention_sieve.core.importance.finding import (
+    AblationFinding,
+    CheapMeasures,
+    ImportanceFinding,
+    compared_texts,
+    metric_facts,
+)
 from attention_sieve.core.importance.measures import (
-    LEAST_DAMAGE,
-    MISSED,
     Measure,
     attributions,
     confidence,
@@ -25,11 +32,11 @@ from attention_sieve.core.importance.question import (
     HEAD_OUTPUTS,
     OUTPUT_WEIGHTS,
     ablation_question,
-    mean_outputs,
     relevance_question,
     slopes_question,
 )
 from attention_sieve.core.importance.settings import AblationSettings, ImportanceSettings
+from attention_sieve.core.importance.unreliable import FIRST_ORDER, LEAST_DAMAGE, LOOKED_AT, NOTHING
 from attention_sieve.core.importance.usage import LABELLED_TEXTS, importance_summary
 from attention_sieve.core.importance.wording import NEEDS
 from attention_sieve.core.passes.metric import Metric
@@ -51,7 +58,6 @@ KINDS: Final[Mapping[str, str]] = {
     "relevance": "relevance",
 }
 """Name of each measure -> key in `ways_to_measures`; the metric output has no attributions."""
-Items = tuple[LabelledText, ...]
 TESTED: Final = {
     "without": "metric without this head",
     "delta": "without - full",
@@ -79,9 +85,12 @@ IMPORTANCE_COLUMNS: Final = {
     "measure": "name of the measure",
     **HEAD_COLUMNS,
     "value": "importance of the head; larger is more important",
-    "blind": "whether a first-order measure (gradients, attributions, relevance) misses a head that matters: its "
-    f"value is below 0 or at most {MISSED:.0%} of the greatest, and the damage by ablation at least {LEAST_DAMAGE:.0%} "
-    "of the greatest, as where a softmax or a prediction is saturated; empty for other measures and without ablation",
+    "unreliable": "whether a first-order measure (gradients, attributions, relevance) errs, as where a softmax or a "
+    f"prediction is saturated: it gives at most {NOTHING:.0%} of its greatest value (attributions: of the damage) to a "
+    f"head whose damage by ablation is at least {LEAST_DAMAGE:.0%} of the greatest, or the wrong sign to one with at "
+    f"least {NOTHING:.0%}, in 95% of resamples of the ablated texts; empty for other measures",
+    "exact": "damage by ablation of a head for which the measure is unreliable, over all texts, or with --no-ablation "
+    f"over {LOOKED_AT} of them",
 }
 AGREEMENT_COLUMNS: Final = {
     "measure": "name of the measure",
@@ -173,10 +182,22 @@ def importance_table(finding: ImportanceFinding) -> "pd.DataFrame":
     parts = []
     for measure, values in finding.values.items():
         layer, head = (axis.ravel() for axis in np.indices(values.shape))
-        missed = finding.missed.get(measure)
-        blind = pd.array([None] * values.size if missed is None else missed.ravel(), "boolean")
-        columns = {"measure": measure, "layer": layer, "head": head, "value": values.ravel(), "blind": blind}
-        parts.append(pd.DataFrame(columns))
+        errs = finding.unreliable.get(measure)
+        exact = np.full(values.shape, np.nan)
+        if errs is not None and finding.exact is not None:
+            exact[errs] = finding.exact[errs]
+        parts.append(
+            pd.DataFrame(
+                {
+                    "measure": measure,
+                    "layer": layer,
+                    "head": head,
+                    "value": values.ravel(),
+                    "unreliable": pd.array([None] * values.size if errs is None else errs.ravel(), "boolean"),
+                    "exact": exact.ravel(),
+                }
+            )
+        )
     return pd.concat(parts, ignore_index=True)
 
 
@@ -192,21 +213,22 @@ def agreement_table(finding: ImportanceFinding) -> "pd.DataFrame":
     return pd.concat(parts, ignore_index=True)
 
 
-def _ablated(
-    ask: Ask, items: Items, settings: AblationSettings | ImportanceSettings, *, alone: bool = False
-) -> tuple[TextOutcomes, ...]:
-    """Outcomes of each text with each head ablated in turn; means that replace outputs are found first."""
-    texts = [item.text for item in items]
-    means = mean_outputs(ask(HEAD_OUTPUTS, texts, "mean outputs of heads")) if settings.replace == "mean" else None
-    doing = "ablating all other heads" if alone else "ablating heads"
-    return ask(ablation_question(settings.metric_settings.metric, alone=alone, means=means), texts, doing)
-
-
 def _measured(
     ask: Ask, items: Items, settings: ImportanceSettings
 ) -> tuple[tuple[TextOutcomes, ...] | None, CheapMeasures]:
-    outcomes = None if settings.no_ablation else _ablated(ask, items, settings)
-    return outcomes, cheap_measures(ask, items, settings.metric_settings.metric, normalised=settings.normalise)
+    cheap = cheap_measures(ask, items, settings.metric_settings.metric, normalised=settings.normalise)
+    if not settings.no_ablation:
+        return ablated(ask, items, settings), cheap
+    if not any(measure.name in FIRST_ORDER for measure in cheap.measures):
+        return None, cheap
+    compared = tuple(items[index] for index in compared_texts(len(items), settings))
+    try:
+        outcomes = ablated(ask, compared, settings)
+        if len(outcomes) < len(compared):
+            raise AnalysisError("Some of the texts that are compared are too long. Leave out such texts.")
+    except AnalysisError as error:
+        return None, replace(cheap, left_out=(*cheap.left_out, ("a comparison with ablation", str(error))))
+    return outcomes, cheap
 
 
 def _check_halves(reading: Reading[LabelledText], _: AblationSettings) -> None:
@@ -243,7 +265,7 @@ SINGLE_HEAD_ANALYSIS: Final[Analysis[LabelledText, LabelledText, TextOutcomes, A
         settings=AblationSettings(),
         text_of=lambda item: item.text,
         question=lambda settings: ablation_question(settings.metric_settings.metric, alone=True),
-        collect=lambda ask, items, settings: _ablated(ask, items, settings, alone=True),
+        collect=lambda ask, items, settings: ablated(ask, items, settings, alone=True),
         judge=AblationFinding,
         table=single_head_table,
         columns=SINGLE_HEAD_COLUMNS,
@@ -262,7 +284,7 @@ ABLATION_ANALYSIS: Final[Analysis[LabelledText, LabelledText, TextOutcomes, Abla
         settings=AblationSettings(),
         text_of=lambda item: item.text,
         question=lambda settings: ablation_question(settings.metric_settings.metric),
-        collect=_ablated,
+        collect=ablated,
         judge=AblationFinding,
         table=ablation_table,
         columns=ABLATION_COLUMNS,
@@ -279,7 +301,13 @@ ABLATION_ANALYSIS: Final[Analysis[LabelledText, LabelledText, TextOutcomes, Abla
                     columns=SINGLE_HEAD_COLUMNS,
                     analysis=SINGLE_HEAD_ANALYSIS,
                     check=_check_halves,
-                )
+                ),
+                "backups": SecondTable(
+                    sentence="the damage by heads that look at the same, ablated together, beyond that of each alone",
+                    columns=BACKUP_COLUMNS,
+                    analysis=BACKUP_ANALYSIS,
+                    check=check_no_vectors,
+                ),
             },
             notes=lambda finding: filter(None, (finding.without_verdict(finding.effects),)),
             example=Example(keywords='replace="mean"'),
@@ -300,8 +328,9 @@ IMPORTANCE_ANALYSIS: Final[Analysis[LabelledText, LabelledText, Any, ImportanceS
     judge=ImportanceFinding,
     table=importance_table,
     columns=IMPORTANCE_COLUMNS,
-    facts=lambda _, settings: {
+    facts=lambda finding, settings: {
         **metric_facts(settings),
+        "estimates compared with ablation": f"over {len(finding.compared):,} of {len(finding.items):,} texts",
         "relevance rule": RELEVANCE_RULE,
         "gradients by layer norm": "yes" if settings.normalise else "no",
     },

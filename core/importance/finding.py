@@ -4,15 +4,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from attention_sieve.core.attention.settings import Head, highest_head
 from attention_sieve.core.importance.agreement import Agreement, agreements
 from attention_sieve.core.importance.effects import Draws, Effects, KeptAlone, effects, kept_alone
-from attention_sieve.core.importance.measures import ABLATION, FIRST_ORDER, Measure, damage, missed_heads
+from attention_sieve.core.importance.measures import Measure, damage
 from attention_sieve.core.importance.metrics import Score, TextOutcomes
 from attention_sieve.core.importance.per_text import LabelledText
 from attention_sieve.core.importance.settings import AblationSettings, ImportanceSettings
+from attention_sieve.core.importance.unreliable import ESTIMATES, FIRST_ORDER, some_texts, unreliable_heads
 from attention_sieve.core.importance.wording import verdict_facts, without_verdict
 
 
@@ -76,6 +77,11 @@ class AblationFinding:
         }
 
 
+def compared_texts(n_texts: int, settings: ImportanceSettings) -> Int[np.ndarray, " compared"]:
+    """Indices of the texts over which first-order measures are compared with ablation: some, where it is left out."""
+    return some_texts(n_texts) if settings.no_ablation else np.arange(n_texts)
+
+
 def metric_facts(settings: AblationSettings | ImportanceSettings) -> dict[str, str]:
     """What heads are important for, and what replaces their output, as metadata of files."""
     metric_settings = settings.metric_settings
@@ -97,7 +103,7 @@ class ImportanceFinding:
 
     items: tuple[LabelledText, ...]
     answers: tuple[tuple[TextOutcomes, ...] | None, CheapMeasures]
-    """Outcomes of each text with each head ablated in turn, None if that is left out; and the other measures."""
+    """Outcomes of each text that is compared with each head ablated in turn, None without any; and other measures."""
     settings: ImportanceSettings
 
     @property
@@ -105,13 +111,25 @@ class ImportanceFinding:
         """All measures except ablation."""
         return self.answers[1]
 
+    @property
+    def compared(self) -> Int[np.ndarray, " compared"]:
+        """Indices of the texts over which first-order measures are compared with ablation."""
+        return compared_texts(len(self.items), self.settings)
+
+    @cached_property
+    def ablation(self) -> Measure | None:
+        """The damage by ablation over the texts that are compared; None if there is none."""
+        outcomes = self.answers[0]
+        if outcomes is None:
+            return None
+        return damage(outcomes, self.settings.metric_settings.score_of([self.items[index] for index in self.compared]))
+
     @cached_property
     def measures(self) -> tuple[Measure, ...]:
         """All measures, ablation first."""
-        outcomes, cheap = self.answers
-        if outcomes is None:
-            return cheap.measures
-        return damage(outcomes, self.settings.metric_settings.score_of(self.items)), *cheap.measures
+        if self.settings.no_ablation or self.ablation is None:
+            return self.cheap.measures
+        return self.ablation, *self.cheap.measures
 
     @cached_property
     def values(self) -> dict[str, Float[np.ndarray, "layer head"]]:
@@ -119,11 +137,31 @@ class ImportanceFinding:
         return {measure.name: measure.values(len(self.items)) for measure in self.measures}
 
     @cached_property
-    def missed(self) -> dict[str, Bool[np.ndarray, "layer head"]]:
-        """By first-order measure: heads that matter by ablation, and that it does not see; empty without ablation."""
-        if (by_ablation := self.values.get(ABLATION)) is None:
+    def exact(self) -> Float[np.ndarray, "layer head"] | None:
+        """The damage by ablation over the texts that are compared, of each head; None if there is none."""
+        return None if self.ablation is None else self.ablation.values(len(self.compared))
+
+    @cached_property
+    def unreliable(self) -> dict[str, Bool[np.ndarray, "layer head"]]:
+        """By first-order measure: heads for which it errs, as ablation shows; no measure of another ablation."""
+        if self.ablation is None:
             return {}
-        return {name: missed_heads(self.values[name], by_ablation) for name in FIRST_ORDER if name in self.values}
+        metric, replaced_by = self.settings.metric_settings.metric, self.settings.replace
+        draws = Draws([self.items[index].text.document for index in self.compared], self.settings.resamples)
+        resampled = self.ablation.over(draws.weights)
+        return {
+            name: unreliable_heads(name, values, resampled, has_sign=metric != "output")
+            for name, values in self.values.items()
+            if name in FIRST_ORDER and ESTIMATES.get(name, replaced_by) == replaced_by
+        }
+
+    def unreliable_heads(self, measure: str) -> list[Head]:
+        """Heads for which a measure errs, as far as is known; first the one without which the score changes most."""
+        exact = self.exact
+        if exact is None or measure not in self.unreliable:
+            return []
+        heads = [(int(layer), int(head)) for layer, head in np.argwhere(self.unreliable[measure])]
+        return sorted(heads, key=lambda head: -abs(exact[head]))
 
     @cached_property
     def agreements(self) -> dict[str, Agreement]:

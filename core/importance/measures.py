@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from attention_sieve.core.importance.metrics import Score, TextOutcomes
 from attention_sieve.core.importance.per_text import OutputWeights, TextOutputs, TextRelevance, TextSlopes
@@ -20,19 +20,6 @@ Values = Float[np.ndarray, "corpus layer head"]
 BATCH_SIZE: Final = 32
 """Consecutive texts per batch of "gradient per batch", as in Michel et al."""
 ABLATION: Final = "ablation"
-FIRST_ORDER: Final = (
-    "gradient per token",
-    "gradient per text",
-    "gradient per batch",
-    "attribution against zero",
-    "attribution against mean",
-    "relevance",
-)
-"""Measures that follow the slope of the loss or of a logit, which is 0 where a softmax or a prediction is saturated."""
-LEAST_DAMAGE: Final = 0.1
-"""Share of the greatest damage from which on a head matters, for what first-order measures miss."""
-MISSED: Final = 0.01
-"""Share of a measure's greatest value up to which it gives a head nothing."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -48,14 +35,6 @@ class Measure:
     def values(self, n_texts: int) -> Float[np.ndarray, "layer head"]:
         """Value of each head over the whole corpus."""
         return self.over(np.ones((1, n_texts)))[0]
-
-
-def missed_heads(
-    values: Float[np.ndarray, "layer head"], by_ablation: Float[np.ndarray, "layer head"]
-) -> Bool[np.ndarray, "layer head"]:
-    """Heads that matter by ablation, and to which a measure gives nothing or the opposite sign."""
-    worst, greatest = np.nanmax(by_ablation), np.nanmax(np.abs(values))
-    return (worst > 0) & (by_ablation >= LEAST_DAMAGE * worst) & (values <= MISSED * greatest)
 
 
 def damage(outcomes: Sequence[TextOutcomes], score: Score) -> Measure:

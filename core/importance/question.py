@@ -138,18 +138,36 @@ OUTPUT_WEIGHTS: Final = _about_texts("importance, weights of outputs", _output_w
 
 
 def gated_question(
-    metric: Metric, gatings: Float[np.ndarray, "gating layer head"]
+    metric: Metric, gatings: Float[np.ndarray, "gating layer head"], means: MeanOutputs | None = None
 ) -> Question[Text, Float[np.ndarray, "gating part"]]:
-    """Question: outcome of each text under each of several gatings of all heads."""
+    """Question: outcome of each text under each of several gatings of all heads.
+
+    Args:
+        means: replacement of the outputs of heads as far as their gates are closed; None for 0.
+    """
 
     def compute(
         checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
     ) -> Batches[Float[np.ndarray, "gating part"]]:
-        from attention_sieve.core.importance.passes.sweep import gated, with_targets
+        from attention_sieve.core.importance.passes.sweep import Sweep, gated, with_targets
 
-        return gated(checkpoint, with_targets(checkpoint, metric, texts, prepared), settings, metric, gatings)
+        ablation = Sweep(metric=metric, replacements=None if means is None else means.values)
+        return gated(checkpoint, with_targets(checkpoint, metric, texts, prepared), settings, ablation, gatings)
 
-    return _array_question(f"importance, {metric}, gatings {_digest(gatings)}", compute, "outcomes")
+    replacement = "" if means is None else f", mean {means.digest}"
+    return _array_question(f"importance, {metric}, gatings {_digest(gatings)}{replacement}", compute, "outcomes")
+
+
+def _backup_distances(
+    checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
+) -> Batches[Float[np.ndarray, "layer head other_layer other_head"]]:
+    from attention_sieve.core.importance.passes.backups import backup_distances
+
+    return backup_distances(checkpoint, prepared, settings)
+
+
+BACKUP_DISTANCES: Final = _array_question("importance, attention with each head off", _backup_distances, "distances")
+"""Question: how far from where each head looks in a text each other one looks while it is off, in nats."""
 
 
 def layers_off(n_layers: int, n_heads: int) -> Float[np.ndarray, "gating layer head"]:
@@ -165,9 +183,9 @@ def vectors_question(
     def compute(
         checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
     ) -> Batches[Float[np.ndarray, "gating channel"]]:
-        from attention_sieve.core.importance.passes.sweep import gated, mean_vectors
+        from attention_sieve.core.importance.passes.sweep import Sweep, gated, mean_vectors
 
-        return gated(checkpoint, prepared, settings, "output", gatings, mean_vectors)
+        return gated(checkpoint, prepared, settings, Sweep(metric="output"), gatings, mean_vectors)
 
     return _array_question(f"text vectors, gatings {_digest(gatings)}", compute, "vectors")
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from attention_sieve.core.answering import Watch
+from attention_sieve.core.attention.settings import head_names
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.agreement import NO_ORDER
@@ -20,6 +21,9 @@ from attention_sieve.core.importance.per_text import LabelledText
 from attention_sieve.core.texts.parsers import parsed_by
 from attention_sieve.core.texts.text import Text, read_bytes, read_file, texts_sha256
 from attention_sieve.core.usage import TEXTS_HELP, Inputs, Option, ReadInputs
+
+MOST_NAMED: Final = 5
+"""Heads of one measure that are named; the table has all."""
 
 
 @dataclass(frozen=True)
@@ -115,9 +119,10 @@ LABELLED_TEXTS: Final = Inputs(
 
 
 def importance_summary(finding: ImportanceFinding) -> Iterator[str]:
-    """The agreement of measures with ablation, and how much of the relevance arrives at the tokens."""
+    """The agreement of measures with ablation, where they err, and how much of the relevance arrives at the tokens."""
     if not finding.settings.no_ablation:
         yield _agreements(finding)
+    yield from _unreliable(finding)
     if finding.conserved is not None:
         yield f"{finding.conserved:.1%} of the relevance arrives at the tokens (median over texts)."
 
@@ -131,3 +136,14 @@ def _agreements(finding: ImportanceFinding) -> str:
         value, low, high = (values[0] for values in (agreement.spearman, agreement.low, agreement.high))
         lines.append(f"{measure:<26}{value:>6.2f} ({low:.2f} to {high:.2f})")
     return "\n".join(lines)
+
+
+def _unreliable(finding: ImportanceFinding) -> Iterator[str]:
+    by_measure = {name: finding.unreliable_heads(name) for name in finding.unreliable}
+    if any(by_measure.values()):
+        n_texts = len(finding.compared)
+        yield f"First-order estimates that are unreliable, by ablation on {n_texts:,} text{'s' * (n_texts > 1)}:"
+    for name, heads in by_measure.items():
+        if heads:
+            more = f" and {len(heads) - MOST_NAMED:,} more" if len(heads) > MOST_NAMED else ""
+            yield f"{name:<26}{head_names(heads[:MOST_NAMED])}{more}"

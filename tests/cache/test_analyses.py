@@ -17,6 +17,7 @@ from attention_sieve.core.coreference.analysis import COREFERENCE_ANALYSIS
 from attention_sieve.core.coreference.files import read_mentions
 from attention_sieve.core.errors import AnalysisError, EveryTextTooLong
 from attention_sieve.core.importance.analysis import ABLATION_ANALYSIS, IMPORTANCE_ANALYSIS, SINGLE_HEAD_ANALYSIS
+from attention_sieve.core.importance.backup_analysis import BACKUP_ANALYSIS
 from attention_sieve.core.importance.per_text import LabelledText
 from attention_sieve.core.importance.settings import AblationSettings, ImportanceSettings
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
@@ -40,7 +41,7 @@ MENTIONS = read_mentions(
 {"words": ["the", "cat", "ran", "where", "it", "sat"], "clusters": [[[1, 2], [4, 5]]]}"""
 )
 WITHOUT_LABELS = tuple(map(LabelledText, TEXTS))
-OF_LABELLED = (ABLATION_ANALYSIS, SINGLE_HEAD_ANALYSIS, IMPORTANCE_ANALYSIS)
+OF_LABELLED = (ABLATION_ANALYSIS, SINGLE_HEAD_ANALYSIS, BACKUP_ANALYSIS, IMPORTANCE_ANALYSIS)
 """Those whose inputs may have labels; small differences of outputs are rounded more than shares of attention."""
 CASES = {
     ROLE_ANALYSIS: (TEXTS, ROLE_ANALYSIS.settings),
@@ -54,6 +55,7 @@ CASES = {
     WORD_LINK_ANALYSIS: (TEXTS, WORD_LINK_ANALYSIS.settings),
     ABLATION_ANALYSIS: (WITHOUT_LABELS, AblationSettings(replace="mean")),
     SINGLE_HEAD_ANALYSIS: (WITHOUT_LABELS, SINGLE_HEAD_ANALYSIS.settings),
+    BACKUP_ANALYSIS: (WITHOUT_LABELS, BACKUP_ANALYSIS.settings),
     IMPORTANCE_ANALYSIS: (WITHOUT_LABELS, ImportanceSettings(normalise=True)),
 }
 """Inputs of each analysis, and settings under which so few have a table."""

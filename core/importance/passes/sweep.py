@@ -21,7 +21,7 @@ from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.errors import CheckpointError
 from attention_sieve.core.importance.metrics import TextOutcomes
 from attention_sieve.core.importance.per_text import with_holes
-from attention_sieve.core.passes.batches import BATCH_TOKENS, gates, plan_batches
+from attention_sieve.core.passes.batches import BATCH_TOKENS, gates, plan_batches, tensor_on
 from attention_sieve.core.passes.metric import Metric
 from attention_sieve.core.passes.readout import Readout, check_metric, model_of
 from attention_sieve.core.passes.reuse import LayerReuse
@@ -111,10 +111,7 @@ class _Passes:
         shape = (self._attention.n_layers, self._attention.n_heads)
         self._base = torch.ones(shape, device=checkpoint.device) if base is None else base
         self._head_outputs: dict[int, Tensor] = {}
-        values = ablation.replacements
-        self._replacements = None if values is None else torch.from_numpy(values).to(checkpoint.statistics_dtype)
-        if self._replacements is not None:
-            self._replacements = self._replacements.to(checkpoint.device)
+        self._replacements = _replacements(checkpoint, ablation)
         self._reuse = LayerReuse(model_of(checkpoint, ablation.metric, settings.kind))
 
     def outcomes(
@@ -179,11 +176,16 @@ class _Passes:
             )
 
 
+def _replacements(checkpoint: Checkpoint, ablation: Sweep) -> Float[Tensor, "layer head channel"] | None:
+    values = ablation.replacements
+    return None if values is None else tensor_on(values, checkpoint.device, checkpoint.statistics_dtype)
+
+
 def gated(
     checkpoint: Checkpoint,
     texts: Sequence[PassText],
     settings: PassSettings,
-    metric: Metric,
+    ablation: Sweep,
     head_gates: Float[np.ndarray, "gating layer head"],
     read: Read = Readout.outcomes,
 ) -> Iterator[list[tuple[int, Float[np.ndarray, "gating part"]]]]:
@@ -193,27 +195,30 @@ def gated(
         checkpoint: loaded.
         texts: prepared; see `with_targets`.
         settings: which attention is gated, and which heads are off throughout.
-        metric: what is read off the output; for output, the change from all heads on.
+        ablation: the metric that is read off the output, for output as the change from all heads on; and what replaces
+            the outputs of heads as far as their gates are closed.
         head_gates: gates of all heads; several gatings share a batch.
         read: outcomes of the metric, or `mean_vectors`.
 
     Yields: index of the text and its outcomes, batch by batch; not in input order.
     Raises: AnalysisError if the checkpoint does not support the metric.
     """
-    check_metric(checkpoint, metric, settings.kind)
-    model, calls = model_of(checkpoint, metric, settings.kind), checkpoint.attentions[settings.kind].calls
+    check_metric(checkpoint, ablation.metric, settings.kind)
+    model, calls = model_of(checkpoint, ablation.metric, settings.kind), checkpoint.attentions[settings.kind].calls
+    replacements = _replacements(checkpoint, ablation)
     base = gates(checkpoint, settings)
     gatings = torch.from_numpy(head_gates).to(checkpoint.statistics_dtype).to(checkpoint.device)
     gatings = gatings if base is None else gatings * base
     budget = SWEEP_TOKENS[checkpoint.device]
     for batch in plan_batches([text.n_tokens for text in texts], budget):
-        readout = Readout(checkpoint, metric, [texts[index] for index in batch.positions])
+        readout = Readout(checkpoint, ablation.metric, [texts[index] for index in batch.positions])
         n_texts = len(batch.positions)
         read(readout, observe(model, readout.inputs(), Pass(calls=calls, gates=base)), 1)
         outcomes = []
         for chunk in gatings.split(max(1, budget // (n_texts * batch.width))):
             row_gates = chunk.repeat_interleave(n_texts, 0)
-            output = observe(model, readout.inputs(len(chunk)), Pass(calls=calls, gates=row_gates))
+            gated_pass = Pass(calls=calls, gates=row_gates, replacements=replacements)
+            output = observe(model, readout.inputs(len(chunk)), gated_pass)
             outcomes.append(read(readout, output, len(chunk)))
         by_text = torch.cat(outcomes).transpose(0, 1).numpy()
         yield list(zip(batch.positions, by_text, strict=True))

@@ -5,14 +5,20 @@ from typing import Final
 
 import numpy as np
 import streamlit as st
-from jaxtyping import Bool
 
-from attention_sieve.core.attention.settings import head_names
+from attention_sieve.core.attention.settings import head_name
 from attention_sieve.core.importance.agreement import NO_ORDER, Agreement
-from attention_sieve.core.importance.analysis import AGREEMENT_COLUMNS, IMPORTANCE_ANALYSIS, agreement_table
+from attention_sieve.core.importance.analysis import (
+    AGREEMENT_COLUMNS,
+    IMPORTANCE_ANALYSIS,
+    IMPORTANCE_COLUMNS,
+    agreement_table,
+    importance_table,
+)
 from attention_sieve.core.importance.finding import ImportanceFinding
 from attention_sieve.core.importance.measures import ABLATION, BATCH_SIZE
 from attention_sieve.core.importance.settings import ImportanceSettings
+from attention_sieve.core.importance.usage import MOST_NAMED
 from attention_sieve.dashboard.figures.figure import counted
 from attention_sieve.dashboard.figures.head_scatter import ScatterTexts, head_scatter
 from attention_sieve.dashboard.figures.importance.agreement import agreement_dots, layer_agreement
@@ -52,6 +58,7 @@ INTERVALS: Final = (
 RANK: Final = " (rank)"
 NOTHING: Final = "None of the cheaper measures can be computed for this checkpoint."
 TABLE: Final = "All correlations in a table"
+UNRELIABLE: Final = "Heads with an unreliable first-order estimate"
 
 PRODUCT: Final = "the head's output times the gradient of the loss; absolute value of each"
 ABOUT: Final[Mapping[str, str]] = {
@@ -68,12 +75,17 @@ ABOUT: Final[Mapping[str, str]] = {
 """What each measure is, in a few words."""
 
 
-def blind(missed: Bool[np.ndarray, "layer head"]) -> str:
-    """Which heads a first-order measure does not see."""
-    heads = head_names(zip(*map(np.ndarray.tolist, np.nonzero(missed))))
+def unreliable(comparison: ImportanceFinding, measure: str) -> str:
+    """For which heads a first-order measure errs, with what it gives and what switching them off does; "" for none."""
+    heads = comparison.unreliable_heads(measure)
+    if not heads or comparison.exact is None:
+        return ""
+    values, exact = comparison.values[measure], comparison.exact
+    named = [f"{head_name(*head)} ({values[head]:.2g}; switched off {exact[head]:.2g})" for head in heads[:MOST_NAMED]]
+    more = f" and {len(heads) - MOST_NAMED:,} more" if len(heads) > MOST_NAMED else ""
     return (
-        f"Blind for {heads}: without {'it' if missed.sum() == 1 else 'them'} the score is clearly worse, and this "
-        "measure gives nothing or the opposite sign, as slopes do where a softmax or a prediction is saturated."
+        f"First-order estimate unreliable for {', '.join(named)}{more}: it gives nothing or the wrong sign, as slopes "
+        "do where a softmax or a prediction is saturated."
     )
 
 
@@ -107,8 +119,8 @@ def cheaper_measures(importance: Importance) -> None:
     with right:
         _scatter(comparison, agreement, as_ranks, importance, facts)
         st.caption(f"{agreement.measure.capitalize()}: {ABOUT[agreement.measure]}.")
-        if (missed := comparison.missed.get(agreement.measure)) is not None and missed.any():
-            st.caption(blind(missed))
+        if errs := unreliable(comparison, agreement.measure):
+            st.caption(errs)
         st.caption(INTERVALS)
         if comparison.conserved is not None:
             st.caption(conserved(comparison.conserved))
@@ -116,6 +128,10 @@ def cheaper_measures(importance: Importance) -> None:
             rows = agreement_table(comparison)
             layers = rows["layer"].astype("string").fillna("all")
             table("correlations with ablation", rows.assign(layer=layers), facts, AGREEMENT_COLUMNS, "%.3f")
+        rows = importance_table(comparison)
+        if (errs_for := rows["unreliable"].fillna(False).astype(bool)).any():
+            with st.expander(UNRELIABLE):
+                table("unreliable estimates", rows[errs_for].drop(columns="unreliable"), facts, IMPORTANCE_COLUMNS)
 
 
 def _one_measure(comparison: ImportanceFinding) -> tuple[Agreement, bool]:

@@ -9,7 +9,7 @@ from attention_sieve.dashboard import state
 from attention_sieve.dashboard.public import is_public
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.analysis import analysed
-from attention_sieve.dashboard.views.importance import agreement, by_role, two_sets, wording
+from attention_sieve.dashboard.views.importance import agreement, backups, by_role, two_sets, wording
 from attention_sieve.dashboard.views.importance.ablation import damage_without_layers, each_head, headline, picture
 from attention_sieve.dashboard.views.importance.curves import wording as curves_wording
 from attention_sieve.dashboard.views.importance.curves.view import how_many
@@ -43,6 +43,7 @@ def _importance() -> None:
     views = {
         wording.EACH: each_head,
         agreement.TAB: agreement.cheaper_measures,
+        backups.TAB: backups.backups,
         by_role.TAB: by_role.roles_of_important_heads,
         two_sets.TAB: two_sets.two_sets_of_texts,
         curves_wording.TAB: how_many,

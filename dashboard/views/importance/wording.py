@@ -4,12 +4,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.importance.backups import HIDDEN, MOST_IN_SET, PAIRS_PER_HEAD, SAME
 from attention_sieve.core.importance.effects import CORPORA
 from attention_sieve.core.importance.gates.settings import STRETCH, TEMPERATURE
 from attention_sieve.core.importance.measures import BATCH_SIZE
 from attention_sieve.core.importance.metrics import SMALLER_IS_BETTER, ScoreName
 from attention_sieve.core.importance.pruning.curves import RANDOM_ORDERS, STEPS
 from attention_sieve.core.importance.removal.exports import TOLERANCE
+from attention_sieve.core.importance.unreliable import LEAST_DAMAGE, LOOKED_AT, NOTHING
 from attention_sieve.core.importance.verdicts import DRAWN_SHARE, LEAST_OF_ONE_SIZE, LEAST_UNITS, RESAMPLES
 from attention_sieve.core.passes.metric import MASKED_SHARE
 from attention_sieve.core.statistics.by_role import SHUFFLES
@@ -29,6 +31,13 @@ NUMBERS: Final = {
     "shuffles": f"{SHUFFLES:,}",
     "random_orders": str(RANDOM_ORDERS),
     "tolerance": f"{TOLERANCE:g}",
+    "nothing": percent(NOTHING),
+    "clear": percent(LEAST_DAMAGE),
+    "looked_at": str(LOOKED_AT),
+    "same": f"{SAME:g}",
+    "pairs": str(PAIRS_PER_HEAD),
+    "most_in_set": str(MOST_IN_SET),
+    "hidden": percent(HIDDEN),
     "temperature": f"{TEMPERATURE:g}",
     "stretch": f"{STRETCH[0]:g} to {STRETCH[1]:g}",
 }
@@ -141,7 +150,7 @@ def finding(name: ScoreName, worst_head: WorstHead, of_layer: float | None) -> s
     """
     if not worst_head.damage > 0:
         return f"Without no head alone is the {SCORE_NAMES[name]} worse."
-    changes = "text vector changes" if name == "change" else f"{SCORE_NAMES[name]} {_worse(name)}"
+    changes = "text vector changes" if name == "change" else f"{SCORE_NAMES[name]} {worse(name)}"
     start = f"Without **{head_name(worst_head.layer, worst_head.head)}** the {changes} most"
     if of_layer is None or not of_layer > 0:
         return f"{start}."
@@ -154,7 +163,7 @@ def all_of_layer(layer: int) -> str:
     return f"all of layer {layer}"
 
 
-def _worse(name: ScoreName) -> str:
+def worse(name: ScoreName) -> str:
     return "rises" if name in SMALLER_IS_BETTER else "falls"
 
 
@@ -166,7 +175,7 @@ def numbers(name: ScoreName, full: float, worst_head: WorstHead, n_texts: int) -
     """
     start, of, number = "By ", "", ".2g"
     if name != "change":
-        start, of, number = f"With all heads on it is {full:.3g}; without, {_worse(name)} by ", " of the change", "+.2g"
+        start, of, number = f"With all heads on it is {full:.3g}; without, {worse(name)} by ", " of the change", "+.2g"
     by = f"{abs(worst_head.damage):.2g}{interval(worst_head.low, worst_head.high, number, of)}"
     return f"{start}{by}, over {counted(n_texts, 'text')}."
 

@@ -24,7 +24,13 @@ from attention_sieve.dashboard.views.charts import chart, head_selection, show_h
 from attention_sieve.dashboard.views.corpus import Corpus
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.laboratory import wording
-from attention_sieve.dashboard.views.laboratory.numbers import copies_at, drawn_steps, roles_at, strongest_heads
+from attention_sieve.dashboard.views.laboratory.numbers import (
+    backups_at,
+    copies_at,
+    drawn_steps,
+    roles_at,
+    strongest_heads,
+)
 from attention_sieve.dashboard.views.laboratory.training import resume_or_delete, training
 from attention_sieve.dashboard.views.leading import shows
 from attention_sieve.dashboard.views.pickers import halves
@@ -119,6 +125,16 @@ def _verdict(run: SavedRun, visit: Visit) -> None:
         holds[kind] = found.tests.holds[ROLES.index("induction")]
     n_drawn, n_rulers = int(holds["repeats"].sum()), int((holds["fixed-repeats"] & ~holds["repeats"]).sum())
     st.markdown(wording.verdict(n_drawn, n_rulers) if n_drawn or n_rulers else wording.NO_COPIES)
+    if n_drawn > 1:
+        _stand_ins(visit_at(run, _step_of(visit), "repeats", visit.choice.off))
+
+
+def _stand_ins(visit: Visit) -> None:
+    """Say which heads stand in for one another, if any do."""
+    found = backups_at(visit)
+    if found is not None and found.redundant:
+        index, effects = found.redundant[0], found.effects
+        st.markdown(wording.stand_ins(found.sets[index], effects.together[index], effects.most_alone[index]))
 
 
 def _step_of(visit: Visit) -> int:

@@ -7,6 +7,9 @@ import numpy as np
 
 from attention_sieve.cache.answers import FindingRequest
 from attention_sieve.core.attention.settings import highest_head
+from attention_sieve.core.importance.backup_analysis import BACKUP_ANALYSIS
+from attention_sieve.core.importance.backups import BackupFinding
+from attention_sieve.core.importance.per_text import LabelledText
 from attention_sieve.core.laboratory.outcomes import CopyScore, copy_score
 from attention_sieve.core.laboratory.question import COPIED_TOKENS
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
@@ -33,6 +36,12 @@ def copies_at(visit: Visit) -> CopyScore | None:
     """How well the model continues repetitions; None where the reader has stopped the work."""
     answers = ask(visit, COPIED_TOKENS, visit.texts)
     return None if answers is None else copy_score(answers.results)
+
+
+def backups_at(visit: Visit) -> BackupFinding | None:
+    """Which heads stand in for one another for the loss of all tokens; None where the reader has stopped the work."""
+    found = find(visit, BACKUP_ANALYSIS, BACKUP_ANALYSIS.settings, tuple(map(LabelledText, visit.texts)))
+    return None if found is None else found.finding
 
 
 def drawn_steps(saved: Sequence[int]) -> list[int]:

@@ -1,8 +1,10 @@
 """Sentences of the page Laboratory."""
 
+from collections.abc import Sequence
 from math import log
 from typing import Final
 
+from attention_sieve.core.attention.settings import Head, head_names
 from attention_sieve.core.laboratory import settings
 from attention_sieve.core.laboratory.sequences import VOCABULARY
 from attention_sieve.core.probe_texts.make import ProbeKind
@@ -129,6 +131,19 @@ def verdict(n_drawn: int, n_rulers: int) -> str:
         "what passes for an induction head is a **ruler**, which looks back a fixed distance."
     )
     return f"{found} {rulers}" if n_drawn else rulers
+
+
+def stand_ins(heads: Sequence[Head], together: float, most_alone: float) -> str:
+    """Which heads stand in for one another.
+
+    Args:
+        together: rise of the loss without all of them, in nats a token.
+        most_alone: without the one of them that costs most.
+    """
+    return (
+        f"{head_names(heads)} stand in for one another: without all of them the loss rises by {together:.2g} nats, "
+        f"without one of them by at most {max(0, most_alone):.2g}."
+    )
 
 
 def _heads(number: int, one: str, many: str) -> str:

@@ -15,6 +15,7 @@ from attention_sieve.core.copying.published import second_copies
 from attention_sieve.core.importance.analysis import IMPORTANCE_ANALYSIS
 from attention_sieve.core.importance.passes.direct_path import logit_attribution
 from attention_sieve.core.importance.per_text import LabelledText
+from attention_sieve.core.importance.question import ablation_question
 from attention_sieve.core.importance.settings import ImportanceSettings, MetricSettings
 from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.probe_texts.make import ProbeTextSettings, probe_texts
@@ -88,10 +89,20 @@ def test_the_copying_head_speaks_for_the_token_and_the_suppressing_one_against_i
     assert parts.heads[SUPPRESSES] == pytest.approx(-0.3 * parts.heads[COPIES], rel=1e-3)
 
 
-def test_slopes_are_marked_as_blind_where_softmax_and_prediction_are_saturated(known):
+@pytest.mark.parametrize("no_ablation", [False, True])
+def test_slopes_are_marked_as_unreliable_where_softmax_and_prediction_are_saturated(known, no_ablation):
     checkpoint, texts = known
-    settings = ImportanceSettings(metric_settings=MetricSettings(metric="lm"), resamples=200)
-    finding = find(IMPORTANCE_ANALYSIS, checkpoint, tuple(map(LabelledText, texts[:2])), settings)
-    assert finding.missed["attribution against zero"][FEEDS]
+    settings = ImportanceSettings(metric_settings=MetricSettings(metric="lm"), resamples=200, no_ablation=no_ablation)
+    finding = find(IMPORTANCE_ANALYSIS, checkpoint, tuple(map(LabelledText, texts)), settings)
+    assert list(finding.compared) == ([0, 1, 3, 4, 5, 6, 8, 9] if no_ablation else list(range(N_TEXTS)))
+    unreliable = finding.unreliable["attribution against zero"]
+    assert unreliable[FEEDS]
+    assert not unreliable[[0, 0, 1], [1, 3, 2]].any(), "heads that write nothing matter to neither"
+    assert "attribution against mean" not in finding.unreliable, "heads are replaced by zero"
     table = IMPORTANCE_ANALYSIS.table(finding)
-    assert table["blind"].isna().sum() == (~table["measure"].isin(list(finding.missed))).sum()
+    assert table["unreliable"].isna().sum() == (~table["measure"].isin(list(finding.unreliable))).sum()
+    assert (table["exact"].notna() == table["unreliable"].fillna(False)).all()
+    rows = table[(table["measure"] == "attribution against zero") & table["unreliable"].fillna(False)]
+    exact = results(checkpoint, ablation_question("lm"), [texts[index] for index in finding.compared])
+    rises = np.mean([outcome.without - outcome.full for outcome in exact], axis=0)[..., 0]
+    assert rows["exact"].to_numpy() == pytest.approx(rises[unreliable], abs=1e-6)

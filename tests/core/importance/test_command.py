@@ -113,7 +113,7 @@ def test_importance_writes_every_measure_that_the_checkpoint_allows_and_how_well
     table = run(files, checkpoint, *more, command="importance", texts="labelled.csv")
     assert (
         list(table.columns)
-        == ["measure", "layer", "head", "value", "blind"]
+        == ["measure", "layer", "head", "value", "unreliable", "exact"]
         == columns_in_help("importance", "Columns:")
     )
     assert table["measure"].value_counts().to_dict() == dict.fromkeys(

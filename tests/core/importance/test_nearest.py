@@ -7,7 +7,7 @@ from sklearn.metrics.pairwise import cosine_similarity
 
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.importance.nearest import by_lead, each_off, first_off, n_until_another, similarities
-from attention_sieve.core.importance.passes.sweep import gated, mean_vectors
+from attention_sieve.core.importance.passes.sweep import Sweep, gated, mean_vectors
 from attention_sieve.core.passes.outputs import output_change
 from attention_sieve.core.passes.texts import prepare_all
 from attention_sieve.core.texts.text import Text
@@ -49,7 +49,7 @@ def test_vectors_turn_as_far_as_in_passes_with_these_heads_off(headed, name):
     checkpoint, heads = headed(name), [(1, 2), (0, 1)]
     prepared, _ = prepare_all(checkpoint, TEXTS, SELF, "error")
     gatings = first_off(heads, *(checkpoint.attentions["self"].n_layers, checkpoint.attentions["self"].n_heads))
-    work = gated(checkpoint, list(prepared.values()), SELF, "output", gatings, mean_vectors)
+    work = gated(checkpoint, list(prepared.values()), SELF, Sweep(metric="output"), gatings, mean_vectors)
     results = dict(one for batch in work for one in batch)
     for index, text in prepared.items():
         for n_off in range(len(heads) + 1):

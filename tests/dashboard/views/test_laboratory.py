@@ -13,9 +13,12 @@ from reading import button, charts, sent, told
 from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoModelForCausalLM
 
+from attention_sieve.core.answering import find
 from attention_sieve.core.checkpoints.examples import SAMPLE_FINE_TUNING, SAMPLE_TRAINING
-from attention_sieve.core.checkpoints.find import find_checkpoint
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.checkpoints.folders import checkpoints_folder
+from attention_sieve.core.importance.backup_analysis import BACKUP_ANALYSIS
+from attention_sieve.core.importance.per_text import LabelledText
 from attention_sieve.core.laboratory.sequences import is_copied
 from attention_sieve.core.laboratory.settings import N_HEADS, N_LAYERS
 from attention_sieve.core.laboratory.training import untrained_model
@@ -105,6 +108,22 @@ def test_the_page_begins_with_what_the_copying_rests_on_in_this_step(app, here):
     assert loss < 1 < without_all
     untrained = app("laboratory", at="0")
     assert any(wording.NO_COPIES_DRAWN in each.value for each in untrained.markdown)
+
+
+def test_heads_that_stand_in_for_one_another_are_named_with_what_is_lost_without_all(app, here):
+    first, last = (find_checkpoint(str(here / f"checkpoint-{step}")) for step in (0, 220))
+    texts = tuple(map(LabelledText, corpus_of_probes(first, "repeats")))
+    found = find(BACKUP_ANALYSIS, load_checkpoint(last, device="cpu"), texts)
+    sentences = [
+        wording.stand_ins(found.sets[index], found.effects.together[index], found.effects.most_alone[index])
+        for index in found.redundant[:1]
+    ]
+    shown = [each.value for each in app("laboratory").markdown if "stand in for one another" in each.value]
+    assert shown == sentences
+    assert wording.stand_ins(((1, 0), (1, 2)), 5.123, -0.1) == (
+        "L1 H0, L1 H2 stand in for one another: without all of them the loss rises by 5.1 nats, without one of them by "
+        "at most 0."
+    )
 
 
 def test_the_saved_steps_are_played_from_the_first_on_until_stopped(app, here):

@@ -10,13 +10,21 @@ from scipy.stats import pearsonr, spearmanr
 
 from attention_sieve.__main__ import main
 from attention_sieve.core.importance.agreement import Agreement, Correlation, TwoSets
+from attention_sieve.core.importance.backup_analysis import BACKUP_ANALYSIS, BACKUP_COLUMNS
+from attention_sieve.core.importance.backups import BackupAnswers, BackupFinding
+from attention_sieve.core.importance.finding import CheapMeasures, ImportanceFinding
+from attention_sieve.core.importance.measures import Measure
+from attention_sieve.core.importance.metrics import TextOutcomes
+from attention_sieve.core.importance.per_text import LabelledText
+from attention_sieve.core.importance.settings import ImportanceSettings, MetricSettings
 from attention_sieve.core.statistics.by_role import compare_by_role
+from attention_sieve.core.texts.text import Text, read_typed
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.files.provenance import lines_of
 from attention_sieve.dashboard.samples import read_sample
 from attention_sieve.dashboard.state import HEADS
 from attention_sieve.dashboard.views import by_role as heads_by_role
-from attention_sieve.dashboard.views.importance import agreement, by_role, two_sets
+from attention_sieve.dashboard.views.importance import agreement, backups, by_role, two_sets
 from attention_sieve.dashboard.views.importance import wording as words
 
 NAN = float("nan")
@@ -66,6 +74,66 @@ def test_every_measure_is_compared_with_ablation_and_settings_change_only_what_t
     monkeypatch.setattr("attention_sieve.core.importance.finding.agreements", None)
     at.session_state[HEADS] = [(2, 1)]
     at.run()  # another head costs no new comparison
+
+
+def words_lost(sets, alone, together):
+    """A finding of one text over the heads of a layer: what the loss is without each, and without those of each set."""
+    answers = BackupAnswers(
+        sets=tuple(tuple((0, head) for head in heads) for heads in sets),
+        distances=np.zeros((1, len(alone), 1, len(alone))),
+        alone=(TextOutcomes(full=np.zeros(1), without=np.array(alone, float)[None, :, None]),),
+        together=np.array(together, float)[None, :, None],
+    )
+    return BackupFinding((LabelledText(Text(("a",))),), answers, BACKUP_ANALYSIS.settings)
+
+
+def test_sentences_say_which_heads_stand_in_for_one_another():
+    found = words_lost([(0, 1), (1, 2), (0, 2)], [0.1, -0.2, 3], [6.5, 7, 3.1])
+    assert backups.summary(found) == (
+        "Without **L0 H1, L0 H2** together the loss rises by 7, without one of them alone by at most 3: they stand in "
+        "for one another. So does 1 further set of 3."
+    )
+    assert backups.numbers(found, 0) == "Together minus the sum of each alone: 6.6."
+    assert backups.summary(words_lost([(0, 1)], [1, 2], [3])) == (
+        "1 set of heads that look at the same: none does clearly more damage together than its heads do alone."
+    )
+
+
+def test_heads_that_look_at_the_same_are_switched_off_together_and_a_text_vector_is_not_enough(
+    opened, small, tmp_path, monkeypatch
+):
+    at = opened(backups.TAB, checkpoint=small("bert", "MaskedLM"), metric="predicted words")
+    assert backups.NONE_ALIKE in told(at, "look at the same, so")
+    folder = small("bert", "MaskedLM", initializer_range=0.02)  # all heads attend nearly evenly
+    at = opened(backups.TAB, checkpoint=folder)
+    assert [each.value for each in at.info if "text vector" in each.value] == [backups.OF_VECTORS]
+    texts = "the cat sat on the mat.\na dog chased two birds."
+    at = opened(backups.TAB, checkpoint=folder, metric="predicted words", corpus_text=texts)
+    assert not said(at)
+    shown = table(at, "beyond")
+    assert list(shown) == list(BACKUP_COLUMNS)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "texts.jsonl").write_bytes(lines_of(read_typed(texts)))
+    (line,) = command_of(at, "table of sets of heads")
+    assert main(line) == 0
+    pd.testing.assert_frame_equal(
+        shown.reset_index(drop=True), pd.read_parquet("backups.parquet"), check_dtype=False, rtol=1e-4, atol=1e-6
+    )
+
+
+def test_heads_for_which_a_measure_errs_are_named_with_what_it_gives_and_what_ablation_gives():
+    settings = ImportanceSettings(metric_settings=MetricSettings(metric="lm"), resamples=100)
+    damage, values = np.array([[9.0, 8, 7, 6, 5, 4, 3]]), np.array([[9.0, -8, -7, -6, -5, -4, -3]])
+    measure = Measure(name="relevance", over=lambda weights: np.repeat(values[None], len(weights), axis=0))
+    cheap = CheapMeasures(measures=(measure,), left_out=())
+    outcomes = (TextOutcomes(full=np.zeros(1), without=damage[..., None]),)
+    found = ImportanceFinding((LabelledText(Text(("a",))),), (outcomes, cheap), settings)
+    assert agreement.unreliable(found, "relevance") == (
+        "First-order estimate unreliable for L0 H1 (-8; switched off 8), L0 H2 (-7; switched off 7), L0 H3 (-6; "
+        "switched off 6), L0 H4 (-5; switched off 5), L0 H5 (-4; switched off 4) and 1 more: it gives nothing or the "
+        "wrong sign, as slopes do where a softmax or a prediction is saturated."
+    )
+    assert agreement.unreliable(found, "confidence") == ""
 
 
 def rows_of(rows, measure):
