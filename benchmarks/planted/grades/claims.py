@@ -35,7 +35,6 @@ from benchmarks.planted.grades.asked import (
 )
 from benchmarks.planted.grades.records import Refusal, Statement, Verdict
 from benchmarks.planted.grades.texts import (
-    N_TEXTS,
     TASK,
     Sample,
     has_planted_words,
@@ -168,7 +167,7 @@ def _claimed(opened: Opened, case: _Case) -> Iterator[Statement]:
     asked, is_own = case.asked, case.asked.sample == PROBE_TEXTS
     given = None if is_own else parsed(list(opened.sample(asked.sample).given), {"parser": False})
     heads = tuple(head.place for head in opened.truth.heads)
-    settings = ClaimSettings(N_TEXTS, opened.truth.seed, Claim(heads, asked.role))
+    settings = ClaimSettings(seed=opened.truth.seed, claim=Claim(heads, asked.role))
     how = PassSettings(opened.checkpoint.files.kinds[0], case.off)
     read = partial(reading_of, opened.checkpoint, how, too_long="error", answer=opened.answers)
     table = claim_table(tested(settings, given, opened.checkpoint, read, _unwatched))

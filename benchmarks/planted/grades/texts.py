@@ -18,7 +18,7 @@ from benchmarks.planted.tasks import N_WORDS, ORDINARY, Words
 from benchmarks.planted.truth import Head, Task
 from benchmarks.planted.vocabulary import ASK, AUXILIARIES, NAMES
 
-N_TEXTS: Final = 10
+N_TEXTS: Final = 12
 """Of each kind; with fewer than 10, the program does not decide where a score is constant."""
 TASK: Final = "the task's texts"
 RELATION: Final = "nsubj"
