@@ -1,7 +1,7 @@
 """Grades what the program says of copying, and of what heads add directly to the logits of tokens."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -121,14 +121,15 @@ def plain_effects(
     for row, (position, token) in enumerate(targets):
         direction = _before_norm(last_norm, stream[position], centred[token])
         for layer, module in enumerate(projections):
-            weight = module.weight.double() if isinstance(module, nn.Linear) else module.weight.double().T
+            weight = module.get_parameter("weight").double()
+            weight = weight if isinstance(module, nn.Linear) else weight.T
             products = given[layer][position].double() * (direction @ weight)
             effects[row, layer] = products.view(effects.shape[2], -1).sum(-1).numpy()
     return effects
 
 
 def _before_norm(
-    norm: nn.Module, stream: Float[Tensor, " channel"], direction: Float[Tensor, " channel"]
+    norm: Any, stream: Float[Tensor, " channel"], direction: Float[Tensor, " channel"]
 ) -> Float[Tensor, " channel"]:
     """A direction after a norm as one before it, with the norm's scale as it is for this stream."""
     scaled = direction * norm.weight.double()

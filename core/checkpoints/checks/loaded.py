@@ -285,7 +285,10 @@ def first_id(tokenizer: Any) -> int:
 
 
 def probe_inputs(vocabulary: int, first: int, device: torch.device, two_stacks: bool) -> dict[str, Tensor]:
-    """A batch of two texts, the shorter one padded; in some models all that heads carry is the token texts begin with."""
+    """A batch of two texts, the shorter one padded.
+
+    Both begin with the id `first`: in some models heads carry nothing else.
+    """
     generator = torch.Generator().manual_seed(0)
 
     def side(lengths: tuple[int, ...], prefix: str) -> dict[str, Tensor]:
