@@ -1,6 +1,6 @@
 """Other tools on the planted models, each in a Python environment of its own, and what each says of every head.
 
-    python -m benchmarks.planted.peers MODELS_FOLDER OUTPUT_FOLDER [--eap CHECKOUT] [--acdc CHECKOUT]
+    python -m benchmarks.planted.peers MODELS_FOLDER OUTPUT_FOLDER [--eap CHECKOUT] [--tool NAME]
 
 writes `OUTPUT_FOLDER/<tool>/<model>.json` and goes on where it stopped:
 

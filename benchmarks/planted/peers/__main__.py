@@ -15,6 +15,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.planted.peers", description="Other tools' scores.")
     parser.add_argument("models", type=Path, help="a folder whose folders are planted models")
     parser.add_argument("output", type=Path, help="where the environments and each tool's results are kept")
+    parser.add_argument("--tool", action="append", choices=[tool.name for tool in TOOLS], help="one to run, not all")
     for tool in TOOLS:
         if tool.checkout:
             parser.add_argument(f"--{tool.checkout}", type=Path, help=f"a checkout of {tool.checkout}, for {tool.name}")
@@ -22,7 +23,8 @@ def main() -> None:
     models = [path.parent.resolve() for path in sorted(given.models.glob("*/truth.json"))]
     if not models:
         parser.error(f"No folder in {given.models} has a truth.json.")
-    not_run = [*NEVER_RUN, *(reason for tool in TOOLS for reason in scored(tool, models, given))]
+    tools = [tool for tool in TOOLS if given.tool is None or tool.name in given.tool]
+    not_run = [*NEVER_RUN, *(reason for tool in tools for reason in scored(tool, models, given))]
     written = json.dumps([dataclasses.asdict(reason) for reason in not_run], indent=1)
     (given.output / "not_run.json").write_text(written, "utf-8")
 
