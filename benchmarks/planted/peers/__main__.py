@@ -23,8 +23,10 @@ def main() -> None:
     models = [path.parent.resolve() for path in sorted(given.models.glob("*/truth.json"))]
     if not models:
         parser.error(f"No folder in {given.models} has a truth.json.")
-    tools = [tool for tool in TOOLS if given.tool is None or tool.name in given.tool]
-    not_run = [*NEVER_RUN, *(reason for tool in tools for reason in scored(tool, models, given))]
+    not_run = list(NEVER_RUN)
+    for tool in TOOLS:
+        is_chosen = given.tool is None or tool.name in given.tool
+        not_run += scored(tool, models, given) if is_chosen else without_scores(tool, given.output / tool.name)
     written = json.dumps([dataclasses.asdict(reason) for reason in not_run], indent=1)
     (given.output / "not_run.json").write_text(written, "utf-8")
 
