@@ -14,7 +14,7 @@ from attention_sieve.core.roles.roles import role_title
 from attention_sieve.core.running import Progress
 from attention_sieve.core.texts.text import SUFFIXES, formats_in_words
 from attention_sieve.dashboard.figures.appearance import WORDS
-from attention_sieve.dashboard.figures.figure import counted, percent
+from attention_sieve.dashboard.figures.figure import HARDLY, counted, percent
 from attention_sieve.dashboard.figures.sheet import COLUMN, PAGE, PER_INCH
 
 TITLE: Final = "Attention Sieve"
@@ -641,6 +641,11 @@ def filled_by_text(tau: float, rule: Rule, scale: Scale) -> str:
 
 def filled_by_test(tau: float, scale: Scale) -> str:
     return f"Filled letters: roles this head holds over the corpus ({at_tau(tau, scale)})."
+
+
+def at_most(change: float, greatest: float) -> str:
+    """By how much a score changes at most, beside the greatest change."""
+    return f"by at most {change:.2g}" if change > HARDLY * greatest else "hardly at all"
 
 
 def model_name(name: str) -> str:

@@ -38,6 +38,8 @@ INK: Final = "currentColor"
 GREY: Final = "#7A7A7A"
 """Fill for marks without a role; at least 3:1 on white and on near-black."""
 WRITTEN: Final = re.compile(f"{PREFIX}[A-Za-z0-9_-]+")
+HARDLY: Final = 0.001
+"""Share of the greatest of some numbers up to which one is about 0."""
 MOST_MARKS: Final = 2000
 """Maximum number of marks of single texts in one chart, since each is an element in the browser."""
 NOT_IN_XML: Final = re.compile("[^\t\n\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -8,7 +8,7 @@ import pandas as pd
 
 from attention_sieve.dashboard.figures.appearance import AMOUNT
 from attention_sieve.dashboard.figures.axes import tooltips
-from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, alt, rows_of, template
+from attention_sieve.dashboard.figures.figure import GREY, HARDLY, INK, Figure, Spec, alt, rows_of, template
 
 ROW: Final = 34
 """Height of a bar in pixels."""
@@ -25,10 +25,12 @@ def damage_beside(damages: Mapping[str, float], head: str, name: str) -> Figure:
         name: of the damage, such as "loss of accuracy".
     """
     data = pd.DataFrame({"off": list(damages), "damage": list(damages.values())})
-    data = data.assign(label=[f"{damage:.2g}" for damage in damages.values()])
+    least = HARDLY * max(map(abs, damages.values()))
+    numbers = {off: f"{damage:.2g}" if abs(damage) > least else "about 0" for off, damage in damages.items()}
+    data = data.assign(label=list(numbers.values()))
     data = pd.concat([data.assign(kind=kind) for kind in ("bar", "label")])
     ends = tuple(ROOM * end(0.0, *damages.values()) for end in (min, max))
-    said = "; ".join(f"{off} {damage:.2g}" for off, damage in damages.items())
+    said = "; ".join(f"{off} {number}" for off, number in numbers.items())
     return Figure(_spec(ends, head, len(damages), name), data, f"{name[:1].upper()}{name[1:]} without: {said}.")
 
 

@@ -14,6 +14,7 @@ from attention_sieve.dashboard.views.charts import chart, table
 from attention_sieve.dashboard.views.importance import wording as page_wording
 from attention_sieve.dashboard.views.importance.material import Importance
 from attention_sieve.dashboard.views.pickers import from_list, halves
+from attention_sieve.dashboard.wording import at_most
 
 PICKER_WIDTH: Final = 280
 TAB: Final = "Backups"
@@ -86,8 +87,8 @@ def summary(finding: BackupFinding) -> str:
     further = f" So {does} {counted(n_further, 'further set')} of {n_sets}." if n_further else ""
     return (
         f"Without **{head_names(finding.sets[most])}** together the {page_wording.SCORE_NAMES[score]} "
-        f"{page_wording.worse(score)} by {together:.2g}, without one of them alone by at most {alone:.2g}: they stand "
-        f"in for one another.{further}"
+        f"{page_wording.worse(score)} by {together:.2g}, without one of them alone {at_most(alone, together)}: they "
+        f"stand in for one another.{further}"
     )
 
 

@@ -11,6 +11,7 @@ from attention_sieve.core.probe_texts.make import ProbeKind
 from attention_sieve.core.roles.measures import USUAL_TAU
 from attention_sieve.dashboard.controls import N_PROBES
 from attention_sieve.dashboard.figures.figure import counted
+from attention_sieve.dashboard.wording import at_most
 
 NUMBERS: Final = {
     "layers": str(settings.N_LAYERS),
@@ -142,7 +143,7 @@ def stand_ins(heads: Sequence[Head], together: float, most_alone: float) -> str:
     """
     return (
         f"{head_names(heads)} stand in for one another: without all of them the loss rises by {together:.2g} nats, "
-        f"without one of them by at most {max(0, most_alone):.2g}."
+        f"without one of them {at_most(max(0, most_alone), together)}."
     )
 
 
