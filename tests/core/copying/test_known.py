@@ -93,8 +93,7 @@ def test_the_copying_head_speaks_for_the_token_and_the_suppressing_one_against_i
 def test_slopes_are_marked_as_unreliable_where_softmax_and_prediction_are_saturated(known, no_ablation):
     checkpoint, texts = known
     settings = ImportanceSettings(metric_settings=MetricSettings(metric="lm"), resamples=200, no_ablation=no_ablation)
-    finding = find(IMPORTANCE_ANALYSIS, checkpoint, tuple(map(LabelledText, texts)), settings)
-    assert list(finding.compared) == ([0, 1, 3, 4, 5, 6, 8, 9] if no_ablation else list(range(N_TEXTS)))
+    finding = find(IMPORTANCE_ANALYSIS, checkpoint, tuple(map(LabelledText, texts[:2])), settings)
     unreliable = finding.unreliable["attribution against zero"]
     assert unreliable[FEEDS]
     assert not unreliable[[0, 0, 1], [1, 3, 2]].any(), "heads that write nothing matter to neither"

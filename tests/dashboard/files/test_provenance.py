@@ -28,6 +28,9 @@ from attention_sieve.dashboard.samples import MENTIONS
 from attention_sieve.dashboard.views.comparison import wording as compare_wording
 from attention_sieve.dashboard.views.grammar.coreference import wording as coreference_wording
 from attention_sieve.dashboard.views.importance import agreement as agreement_wording
+from attention_sieve.dashboard.views.importance import backups
+from attention_sieve.dashboard.views.importance import wording as importance_wording
+from attention_sieve.dashboard.views.importance.material import METRIC_KEY
 from attention_sieve.dashboard.views.roles import copying_wording
 from attention_sieve.dashboard.views.similarity import wording as similarity_wording
 from attention_sieve.dashboard.views.surface import wording as surface_wording
@@ -183,6 +186,7 @@ PROBES = {"grammar section": "Probes", "probe epochs": "2", "probe seed": "3"}
 RELATIONS = {"relations every_word": "true", "relations offsets from": "-2"}
 SCORES = json.dumps({"0-1": 0.9, "1-0": 0.2, "1-1": 0.1})
 CLAIM = {"claim": SCORES, "claim role": "previous", "claim on corpus": "true"}
+BACKUPS = {"importance details": backups.TAB, METRIC_KEY: importance_wording.LM}
 AGREEMENT = {"importance details": agreement_wording.TAB}
 SIMILARITY = {"similarity details": similarity_wording.TABLE, "similarity rows": "9"}
 SURFACE = {"surface details": surface_wording.TABLE, "surface punctuation": ","}
@@ -204,6 +208,7 @@ PAGES = {
     "word links": ("inspect", "map of links over the corpus", LINKS, of_word_links),
     "ablation": ("importance", "table of ablation", {}, of_table("delta", "ablate")),
     "single heads": ("importance", "table of one head a layer", {"keep one": "true"}, ONE_HEAD),
+    "backups": ("importance", "table of sets of heads", BACKUPS, of_table("beyond", "backups")),
     "importance": ("importance", "table of correlations with ablation", AGREEMENT, of_table("spearman", "agreement")),
     "similarity": ("similarity", "table of distances of heads", SIMILARITY, of_similarity),
     "copying": ("roles", "table of copying", COPYING, of_table("looks", "copying")),
@@ -229,6 +234,7 @@ def test_the_command_of_a_page_computes_the_numbers_that_the_page_shows(
     of_name = {
         "sinks": ("llama", "CausalLM", {"max_position_embeddings": 400, "initializer_range": 1.0}),
         "gradients": ("bert", "MaskedLM", {}),
+        "backups": ("bert", "MaskedLM", {"initializer_range": 0.1}),
     }
     family, head, changed = of_name.get(name, ("bert", "", {}))
     checkpoint = str(writing) if name == "copying" else small(family, head, **changed)
