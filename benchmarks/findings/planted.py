@@ -265,7 +265,7 @@ def type_row(by: str, role: str, cases: Sequence[tuple[ModelGrades, Statement, f
     if not cases:
         return
     truths, scores = [bool(case[1].truth) for case in cases], [case[2] for case in cases]
-    names = {case[0].truth.name for case in cases}
+    names = sorted({case[0].truth.name for case in cases})
     counts = dict[bool, list[tuple[int, int]]]()
     for truth in (True, False):
         of_model = [
