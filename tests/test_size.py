@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[1]
 FILES = [
     path for room in ("attention_sieve/calls", "core", "cache", "dashboard") for path in (ROOT / room).rglob("*.py")
 ]
-MOST_LINES, MOST_FILES = 97_736, 665
+MOST_LINES, MOST_FILES = 97_743, 665
 MOST_OF_A_PAGE = {"inspect": 388, "comparison": 244}
 """Lines of `page.py` where it is longer than USUAL_PAGE."""
 USUAL_PAGE = 200

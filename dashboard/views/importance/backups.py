@@ -2,6 +2,7 @@
 
 from typing import Final
 
+import numpy as np
 import streamlit as st
 
 from attention_sieve.core.attention.settings import head_name, head_names
@@ -84,11 +85,12 @@ def summary(finding: BackupFinding) -> str:
     together, alone = finding.effects.together[most], max(0, finding.effects.most_alone[most])
     n_further = n_redundant - 1
     does = "does" if n_further == 1 else "do"
+    stand = "stand" if np.isfinite(finding.effects.p[most]) else "may stand"  # without a test
     further = f" So {does} {counted(n_further, 'further set')} of {n_sets}." if n_further else ""
     return (
         f"Without **{head_names(finding.sets[most])}** together the {page_wording.SCORE_NAMES[score]} "
         f"{page_wording.worse(score)} by {together:.2g}, without one of them alone {at_most(alone, together)}: they "
-        f"stand in for one another.{further}"
+        f"{stand} in for one another.{further}"
     )
 
 

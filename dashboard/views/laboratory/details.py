@@ -134,7 +134,10 @@ def _stand_ins(visit: Visit) -> None:
     found = backups_at(visit)
     if found is not None and found.redundant:
         index, effects = found.redundant[0], found.effects
-        st.markdown(wording.stand_ins(found.sets[index], effects.together[index], effects.most_alone[index]))
+        said = wording.stand_ins(
+            found.sets[index], effects.together[index], effects.most_alone[index], effects.p[index]
+        )
+        st.markdown(said)
 
 
 def _step_of(visit: Visit) -> int:

@@ -1,7 +1,7 @@
 """Sentences of the page Laboratory."""
 
 from collections.abc import Sequence
-from math import log
+from math import isnan, log
 from typing import Final
 
 from attention_sieve.core.attention.settings import Head, head_names
@@ -134,15 +134,17 @@ def verdict(n_drawn: int, n_rulers: int) -> str:
     return f"{found} {rulers}" if n_drawn else rulers
 
 
-def stand_ins(heads: Sequence[Head], together: float, most_alone: float) -> str:
+def stand_ins(heads: Sequence[Head], together: float, most_alone: float, p: float) -> str:
     """Which heads stand in for one another.
 
     Args:
         together: rise of the loss without all of them, in nats a token.
         most_alone: without the one of them that costs most.
+        p: of the test of what goes beyond; NaN where there are too few texts for one.
     """
+    stand = "may stand" if isnan(p) else "stand"
     return (
-        f"{head_names(heads)} stand in for one another: without all of them the loss rises by {together:.2g} nats, "
+        f"{head_names(heads)} {stand} in for one another: without all of them the loss rises by {together:.2g} nats, "
         f"without one of them {at_most(max(0, most_alone), together)}."
     )
 

@@ -115,13 +115,21 @@ def test_heads_that_stand_in_for_one_another_are_named_with_what_is_lost_without
     texts = tuple(map(LabelledText, corpus_of_probes(first, "repeats")))
     found = find(BACKUP_ANALYSIS, load_checkpoint(last, device="cpu"), texts)
     sentences = [
-        wording.stand_ins(found.sets[index], found.effects.together[index], found.effects.most_alone[index])
+        wording.stand_ins(
+            found.sets[index],
+            found.effects.together[index],
+            found.effects.most_alone[index],
+            found.effects.p[index],
+        )
         for index in found.redundant[:1]
     ]
     shown = [each.value for each in app("laboratory").markdown if "stand in for one another" in each.value]
     assert sentences
     assert shown == sentences
-    assert wording.stand_ins(((1, 0), (1, 2)), 5.123, -0.1) == (
+    assert wording.stand_ins(((1, 0), (1, 2)), 5.1, 0, float("nan")).startswith(
+        "L1 H0, L1 H2 may stand in for one another"
+    )
+    assert wording.stand_ins(((1, 0), (1, 2)), 5.123, -0.1, 0.01) == (
         "L1 H0, L1 H2 stand in for one another: without all of them the loss rises by 5.1 nats, without one of them "
         "hardly at all."
     )

@@ -90,8 +90,8 @@ def words_lost(sets, alone, together):
 def test_sentences_say_which_heads_stand_in_for_one_another():
     found = words_lost([(0, 1), (1, 2), (0, 2)], [0.1, -0.2, 3], [6.5, 7, 3.1])
     assert backups.summary(found) == (
-        "Without **L0 H1, L0 H2** together the loss rises by 7, without one of them alone by at most 3: they stand in "
-        "for one another. So does 1 further set of 3."
+        "Without **L0 H1, L0 H2** together the loss rises by 7, without one of them alone by at most 3: they may stand "
+        "in for one another. So does 1 further set of 3."
     )
     assert backups.numbers(found, 0) == "Together minus the sum of each alone: 6.6."
     assert backups.summary(words_lost([(0, 1)], [1, 2], [3])) == (
